@@ -1,0 +1,105 @@
+"""Every error Plait raises on purpose: what was wrong, where, and what to do.
+
+An error is a type, so that a program can tell it from the others, and a sentence that names the
+culprit, so that a person can mend it. `remedy` is shown after the message and may be empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class PlaitError(Exception):
+    """Base of all errors raised by Plait.
+
+    >>> print(PlaitError("no stream 'tradez'", remedy="did you mean 'trades'?"))
+    no stream 'tradez'; did you mean 'trades'?
+    """
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.remedy}" if self.remedy else self.message
+
+
+class QueryError(PlaitError):
+    """The query asks for something that has no meaning."""
+
+
+class UnknownStream(QueryError):
+    """A name that is no stream of the query."""
+
+
+class UnknownColumn(QueryError):
+    """A name that is no column of its stream."""
+
+
+class AmbiguousColumn(QueryError):
+    """A bare column name that several streams have."""
+
+
+class DuplicateName(QueryError):
+    """Two streams, or two result columns, of the same name."""
+
+
+class TypeMismatch(QueryError):
+    """Values that cannot be compared or computed with each other."""
+
+
+class TimeColumnError(QueryError):
+    """A stream without a usable event-time column."""
+
+
+class WindowError(QueryError):
+    """A window or delay that is no positive length of time, or bounds that contradict each other."""
+
+
+class UnboundedPair(QueryError):
+    """Two streams whose tuples may be arbitrarily far apart: their state would grow for ever."""
+
+
+class DisconnectedJoin(QueryError):
+    """Streams that no equality predicate ties to the others."""
+
+
+class UnsupportedSql(QueryError):
+    """SQL outside the supported part, with the position in the text (1-based line and column)."""
+
+    def __init__(self, message: str, *, line: int = 0, column: int = 0, remedy: str = "") -> None:
+        where = f"line {line}, column {column}: " if line else ""
+        super().__init__(where + message, remedy=remedy)
+        self.line = line
+        self.column = column
+
+
+class PlanError(PlaitError):
+    """A plan that does not run this query."""
+
+
+class SourceError(PlaitError):
+    """A source that cannot be read, or does not have the schema of its stream."""
+
+
+class TooManyBadRows(SourceError):
+    """More malformed rows than the limit allows."""
+
+
+class OutputExists(PlaitError):
+    """An output path that is already there."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A remedy that lists what exists, the nearest name first.
+
+    >>> did_you_mean("tradez", ["quotes", "trades"])
+    "did you mean 'trades'? known: quotes, trades"
+    """
+    import difflib
+
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    listed = f"known: {', '.join(names)}" if names else "there are none"
+    return f"did you mean {near[0]!r}? {listed}" if near else listed
