@@ -1,0 +1,1 @@
+"""Arrays in, arrays out: windows, indexes, hashing and gathering. Knows nothing of plans."""

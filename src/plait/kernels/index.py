@@ -1,0 +1,209 @@
+"""A hash index over the rows of a ring whose buckets are chains ordered by time.
+
+*Correct output.* `probe` returns exactly the pairs (probe, row) with equal keys,
+`lo <= earliest(row)` and `latest(row) <= hi`.
+
+*Invariants.* The rows of a bucket form a chain from the latest to the earliest; `jump` skips ahead
+along the chain in the pattern of a skew-binary list: a row whose successor and the successor's
+jump target root complete trees of one rank r roots a tree of rank r + 1. A jump only ever leads to
+an earlier row, also after a row was inserted in the middle, so searching for a time takes a
+logarithmic number of steps whether rows come in order, out of order, or far behind the other
+streams. Links are ids; a chain ends at the first row that was dropped, because rows are dropped
+only when they, and therefore all earlier ones, can no longer match.
+
+*Cost.* Linking a row: one bucket, a few links. Probing: one bucket, the skipped part in
+logarithmic time, then the rows in the time range whose bucket is the same. Dropping a row costs
+nothing here. There are at least as many buckets as rows, so a probe meets less than one stranger
+on average, however skewed the keys are.
+
+*Layout.* What a probe reads of a row lies together: a node is three words, its latest time, its
+key, and its two links. The time and key columns of a window are views of the nodes, so an index
+adds 9 bytes a row and 4 a bucket.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plait.kernels.hashing import mix
+from plait.kernels.jit import Bytes, Ids, Ints, Positions, kernel
+from plait.kernels.prefetch import prefetch
+from plait.kernels.ring import ID_MASK, position_of
+
+LATEST, KEY, LINKS = range(3)
+"""The words of a node."""
+
+WALKERS = 32
+"""How many chains a probe walks at a time."""
+
+BLOCK = 128
+"""How many rows are linked at a time."""
+
+_LINK_BITS = 32
+
+
+def new_cursor() -> Ints:
+    """Where a sequence of `probe` calls begins: next probe, chains under way, and their places."""
+    return np.zeros(2 + 2 * WALKERS, np.int64)
+
+
+def finished(cursor: Ints, probes: int) -> bool:
+    """Whether all probes have been looked up."""
+    return bool(cursor[0] == probes and cursor[1] == 0)
+
+
+@kernel
+def link(ring: Ints, n: int, nodes: Ints, mask: np.uint64, heads: Ids, rank: Bytes) -> None:
+    """Put the last `n` rows of the ring, whose times and keys are set, into their chains.
+
+    Rows are taken in blocks: first everything that a block will read is asked for, step by step,
+    then the rows are linked.
+    """
+    head_id, head, count, capacity = ring[0], ring[1], ring[2], ring[3]
+    shift = np.uint64(64) - np.uint64(np.log2(len(heads)))
+    nothing = (head_id - 1) & ID_MASK
+    buckets = np.empty(BLOCK, np.int64)
+    nearby = np.empty(BLOCK, np.int64)
+    for block in range(count - n, count, BLOCK):
+        size = min(BLOCK, count - block)
+        for b in range(size):
+            row = head + block + b
+            row = row - capacity if row >= capacity else row
+            buckets[b] = np.int64((mix(np.uint64(nodes[row, 1])) & mask) >> shift)
+            prefetch(heads, buckets[b])
+        for b in range(size):
+            after_id = np.int64(heads[buckets[b]])
+            nearby[b] = max(0, position_of(after_id, head_id, head, count, capacity))
+            prefetch(nodes, nearby[b])
+            prefetch(rank, nearby[b])
+        for b in range(size):
+            far_id = (nodes[nearby[b], 2] >> _LINK_BITS) & ID_MASK
+            far = max(0, position_of(far_id, head_id, head, count, capacity))
+            prefetch(nodes, far)
+            prefetch(rank, far)
+        for b in range(size):
+            id_ = (head_id + block + b) & ID_MASK
+            row = head + block + b
+            row = row - capacity if row >= capacity else row
+            time = nodes[row, 0]
+            bucket = buckets[b]
+            after = np.int64(heads[bucket])
+            after_row = position_of(after, head_id, head, count, capacity)
+            if after_row < 0 or nodes[after_row, 0] <= time:
+                heads[bucket] = id_
+            else:
+                before_row = after_row
+                while True:
+                    links = nodes[before_row, 2]
+                    far_id = (links >> _LINK_BITS) & ID_MASK
+                    far = position_of(far_id, head_id, head, count, capacity)
+                    if far >= 0 and nodes[far, 0] > time:
+                        before_row = far
+                        continue
+                    after = links & ID_MASK
+                    after_row = position_of(after, head_id, head, count, capacity)
+                    if after_row < 0 or nodes[after_row, 0] <= time:
+                        break
+                    before_row = after_row
+                links = nodes[before_row, 2]
+                nodes[before_row, 2] = ((links >> _LINK_BITS) << _LINK_BITS) | id_
+            jump = after
+            rank[row] = 0
+            if after_row < 0:
+                after = nothing
+                jump = nothing
+            else:
+                far_id = (nodes[after_row, 2] >> _LINK_BITS) & ID_MASK
+                far = position_of(far_id, head_id, head, count, capacity)
+                if far >= 0 and rank[far] == rank[after_row]:
+                    jump = (nodes[far, 2] >> _LINK_BITS) & ID_MASK
+                    rank[row] = rank[after_row] + 1
+            nodes[row, 2] = (jump << _LINK_BITS) | after
+
+
+@kernel
+def probe(
+    ring: Ints,
+    nodes: Ints,
+    earliest: Ints,
+    mask: np.uint64,
+    heads: Ids,
+    keys: Ints,
+    lo: Ints,
+    hi: Ints,
+    cursor: Ints,
+    limit: int,
+) -> tuple[Positions, Positions, int]:
+    """Look up probes until about `limit` pairs are found; `cursor` says where to begin and go on.
+
+    Chains are walked many at a time, one row of each in turn: the rows wait for memory together
+    instead of one after the other. `earliest` is empty where a row has one time only. Returns the
+    probes and the rows of the pairs and how many rows were looked at.
+    """
+    head_id, head, count, capacity = ring[0], ring[1], ring[2], ring[3]
+    shift = np.uint64(64) - np.uint64(np.log2(len(heads)))
+    spans = len(earliest) > 0
+    n = len(keys)
+    room = limit + 2 * WALKERS
+    probes = np.empty(room, np.int32)
+    rows = np.empty(room, np.int32)
+    buckets = np.empty(WALKERS, np.int64)
+    found = 0
+    visited = 0
+    active = cursor[1]
+    while found < limit:
+        if active == 0:
+            first = cursor[0]
+            last = min(n, first + WALKERS)
+            if first == last:
+                break
+            for i in range(first, last):
+                buckets[i - first] = np.int64((mix(np.uint64(keys[i])) & mask) >> shift)
+                prefetch(heads, buckets[i - first])
+            for i in range(first, last):
+                distance = (np.int64(heads[buckets[i - first]]) - head_id) & ID_MASK
+                row = head + distance
+                row = row - capacity if row >= capacity else row
+                prefetch(nodes, row)
+                cursor[2 + 2 * active] = i
+                cursor[3 + 2 * active] = row
+                active += distance < count
+            cursor[0] = last
+        walking = 0
+        for w in range(active):
+            i = cursor[2 + 2 * w]
+            row = cursor[3 + 2 * w]
+            time = nodes[row, 0]
+            links = nodes[row, 2]
+            following = links & ID_MASK
+            if time > hi[i]:
+                far = position_of((links >> _LINK_BITS) & ID_MASK, head_id, head, count, capacity)
+                if far >= 0 and nodes[far, 0] > hi[i]:
+                    following = (links >> _LINK_BITS) & ID_MASK
+            else:
+                equal = (nodes[row, 1] == keys[i]) & (time >= lo[i])
+                if spans:
+                    equal &= earliest[row] >= lo[i]
+                probes[found] = i
+                rows[found] = row
+                found += equal
+            distance = (following - head_id) & ID_MASK
+            row = head + distance
+            row = row - capacity if row >= capacity else row
+            prefetch(nodes, row)
+            cursor[2 + 2 * walking] = i
+            cursor[3 + 2 * walking] = row
+            walking += (distance < count) & (time >= lo[i])
+        visited += active
+        active = walking
+    cursor[1] = active
+    return probes[:found], rows[:found], visited
+
+
+@kernel
+def sweep(ring: Ints, heads: Ids) -> None:
+    """Forget dropped rows in the buckets, long before their ids are given out again."""
+    nothing = (ring[0] - 1) & ID_MASK
+    for b in range(len(heads)):
+        if position_of(np.int64(heads[b]), ring[0], ring[1], ring[2], ring[3]) < 0:
+            heads[b] = nothing

@@ -1,0 +1,147 @@
+"""Exact 64-bit codes for byte strings: equal strings, equal codes; different strings, different.
+
+*Correct output.* `Interner.encode` gives a string the code it had before, or a new one if it has
+none. Strings are compared byte by byte whenever their hashes agree.
+
+*Invariants.* Codes are never given out twice. Strings whose codes are no longer used may be
+forgotten; if one comes again, it gets a new code, which is sound because nobody remembers the old
+one. Codes in use are never touched.
+
+*Cost.* A hash and a comparison per string; forgetting is amortised over the strings added since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from plait.kernels.gather import copy_bytes
+from plait.kernels.hashing import ALL_BITS, hash_bytes
+from plait.kernels.jit import Bytes, Ints, kernel
+
+_FEWEST_SLOTS = 1024
+_FORGET_FROM = 4096
+
+
+@kernel
+def _encode(
+    data: Bytes, starts: Ints, lengths: Ints, done: int, out: Ints,
+    mask: np.uint64, slots: Ints, entries: Ints, heap: Bytes, counts: Ints,
+) -> int:  # fmt: skip
+    """Encode strings from `done` on until the table or the heap is full; returns how many are done.
+
+    `entries[e]` is (hash, start in the heap, length, code); `counts` is (entries, heap bytes used,
+    next code).
+    """
+    slot_mask = np.uint64(len(slots) - 1)
+    for i in range(done, len(starts)):
+        length = lengths[i]
+        h = hash_bytes(data, starts[i], length, mask)
+        slot = h & slot_mask
+        while True:
+            e = slots[slot]
+            if e < 0:
+                break
+            if entries[e, 0] == np.int64(h) and entries[e, 2] == length:
+                start = entries[e, 1]
+                k = 0
+                while k < length and heap[start + k] == data[starts[i] + k]:
+                    k += 1
+                if k == length:
+                    break
+            slot = (slot + np.uint64(1)) & slot_mask
+        if e < 0:
+            e = counts[0]
+            if 2 * e >= len(slots) or e == len(entries) or counts[1] + length > len(heap):
+                return i
+            for k in range(length):
+                heap[counts[1] + k] = data[starts[i] + k]
+            entries[e, 0] = np.int64(h)
+            entries[e, 1] = counts[1]
+            entries[e, 2] = length
+            entries[e, 3] = counts[2]
+            counts[0] += 1
+            counts[1] += length
+            counts[2] += 1
+            slots[slot] = e
+        out[i] = entries[e, 3]
+    return len(starts)
+
+
+@kernel
+def _fill_slots(slots: Ints, entries: Ints, count: int) -> None:
+    slot_mask = np.uint64(len(slots) - 1)
+    for e in range(count):
+        slot = np.uint64(entries[e, 0]) & slot_mask
+        while slots[slot] >= 0:
+            slot = (slot + np.uint64(1)) & slot_mask
+        slots[slot] = e
+
+
+class Interner:
+    """The codes of one key class."""
+
+    def __init__(self, hash_bits: int = 64) -> None:
+        self._mask = np.uint64(int(ALL_BITS) ^ (int(ALL_BITS) >> hash_bits))
+        self._counts: Ints = np.zeros(3, np.int64)
+        self._forget_at = _FORGET_FROM
+        self._entries: Ints = np.empty((_FEWEST_SLOTS // 2, 4), np.int64)
+        self._heap: Bytes = np.empty(16 * _FEWEST_SLOTS, np.uint8)
+        self._slots: Ints = np.full(_FEWEST_SLOTS, -1, np.int64)
+
+    def __len__(self) -> int:
+        return int(self._counts[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        return self._entries.nbytes + self._heap.nbytes + self._slots.nbytes
+
+    def encode(self, data: Bytes, starts: Ints, lengths: Ints) -> Ints:
+        """The code of each string `data[start:start + length]`."""
+        out = np.empty(len(starts), np.int64)
+        done = 0
+        while True:
+            done = _encode(
+                data, starts, lengths, done, out,
+                self._mask, self._slots, self._entries, self._heap, self._counts,
+            )  # fmt: skip
+            if done == len(starts):
+                return out
+            self._grow(int(lengths[done]))
+
+    def _grow(self, length: int) -> None:
+        if self._counts[1] + length > len(self._heap):
+            heap = np.empty(int(self._counts[1] + length) * 3 // 2 + 1024, np.uint8)
+            heap[: self._counts[1]] = self._heap[: self._counts[1]]
+            self._heap = heap
+        if len(self) == len(self._entries) or 2 * len(self) >= len(self._slots):
+            entries = np.empty((2 * len(self._entries), 4), np.int64)
+            entries[: len(self)] = self._entries[: len(self)]
+            self._entries = entries
+            self._slots = np.full(2 * len(self._slots), -1, np.int64)
+            _fill_slots(self._slots, self._entries, len(self))
+
+    @property
+    def crowded(self) -> bool:
+        """Whether it is time to `forget`: the strings have doubled since the last time."""
+        return len(self) >= self._forget_at
+
+    def forget(self, in_use: Iterable[Ints]) -> None:
+        """Drop every string whose code is not among those in use."""
+        used = np.unique(np.concatenate([np.empty(0, np.int64), *in_use]))
+        entries = self._entries[: len(self)]
+        entries = entries[np.isin(entries[:, 3], used)]
+        size = max(_FEWEST_SLOTS, 1 << (4 * len(entries) - 1).bit_length())
+        heap = np.empty(int(entries[:, 2].sum()) * 3 // 2 + 1024, np.uint8)
+        starts = copy_bytes(self._heap, entries[:, 1].copy(), entries[:, 2].copy(), heap, 0)
+        self._counts[0] = len(entries)
+        self._counts[1] = entries[:, 2].sum()
+        self._heap = heap
+        self._entries = np.empty((size // 2, 4), np.int64)
+        self._entries[: len(entries)] = entries
+        self._entries[: len(entries), 1] = starts
+        self._slots = np.full(size, -1, np.int64)
+        _fill_slots(self._slots, self._entries, len(entries))
+        self._forget_at = max(_FORGET_FROM, 2 * len(entries))

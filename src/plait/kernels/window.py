@@ -1,0 +1,203 @@
+"""A window: rows in a ring, with one time-ordered hash index per set of key columns.
+
+A row has a latest and an earliest event time (the same for a tuple of one stream), a 64-bit code
+per key class, and whatever columns the owner adds. Codes are exact: two values of a class are
+equal when their codes are. An index over one class stores the code itself; an index over several
+stores a hash of their codes, and the owner verifies the codes of what it found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from plait.kernels.hashing import ALL_BITS, combine
+from plait.kernels.index import KEY, LATEST, link, probe, sweep
+from plait.kernels.jit import Array, Ids, Ints, Positions
+from plait.kernels.ring import ID_MASK, Ring
+
+_NO_TIMES: Ints = np.empty(0, np.int64)
+_NODE_WORDS = 3
+_SWEEP_EVERY = 1 << 30
+_FEWEST_BUCKETS = 64
+
+
+class Index:
+    """The chains over some key classes of a window; nodes and ranks are columns of its ring."""
+
+    def __init__(self, ring: Ring, classes: tuple[int, ...], mask: np.uint64) -> None:
+        self.classes = classes
+        self.nodes = "nodes:" + ",".join(map(str, classes))
+        self.ranks = "ranks:" + ",".join(map(str, classes))
+        self._ring = ring
+        self._mask = mask
+        self._linked_since_sweep = 0
+        ring.add_column(self.nodes, np.int64, words=_NODE_WORDS)
+        ring.add_column(self.ranks, np.uint8)
+        self.heads: Ids = np.empty(0, np.uint32)
+        self._renew_heads()
+
+    def link(self, n: int) -> None:
+        """Put the last `n` rows into their chains."""
+        ring = self._ring
+        if ring.capacity > len(self.heads) or 8 * ring.capacity < len(self.heads):
+            self._renew_heads()
+            n = len(ring)
+        self._linked_since_sweep += n
+        if self._linked_since_sweep >= _SWEEP_EVERY:
+            sweep(ring.header, self.heads)
+            self._linked_since_sweep = 0
+        columns = ring.columns
+        link(ring.header, n, columns[self.nodes], self._mask, self.heads, columns[self.ranks])
+
+    def _renew_heads(self) -> None:
+        buckets = max(_FEWEST_BUCKETS, 1 << (self._ring.capacity - 1).bit_length())
+        nothing = (int(self._ring.header[0]) - 1) & ID_MASK
+        self.heads = np.full(buckets, nothing, np.uint32)
+
+    def probe(
+        self, earliest: Ints, keys: Ints, lo: Ints, hi: Ints, cursor: Ints, limit: int
+    ) -> tuple[Positions, Positions, int]:
+        """The next pairs of probes and rows, and the rows looked at; see the kernel `probe`."""
+        nodes = self._ring.columns[self.nodes]
+        header = self._ring.header
+        return probe(header, nodes, earliest, self._mask, self.heads, keys, lo, hi, cursor, limit)
+
+
+class Window:
+    """Rows, their times and codes, and the indexes that find them.
+
+    `spans` says that a row combines tuples of different times. `hash_bits` below 64 make hashes
+    collide on purpose.
+    """
+
+    def __init__(
+        self,
+        classes: Sequence[int],
+        indexes: Sequence[tuple[int, ...]],
+        *,
+        spans: bool = False,
+        hash_bits: int = 64,
+        first_id: int = 0,
+    ) -> None:
+        self.ring = Ring(first_id)
+        self.classes = tuple(classes)
+        self.spans = spans
+        self._mask = np.uint64(int(ALL_BITS) ^ (int(ALL_BITS) >> hash_bits))
+        self.indexes = {c: Index(self.ring, c, self._mask) for c in indexes}
+        if spans:
+            self.ring.add_column("earliest", np.int64)
+        if not indexes:
+            self.ring.add_column("latest", np.int64)
+        for c in self.classes:
+            if (c,) not in self.indexes:
+                self.ring.add_column(f"code:{c}", np.int64)
+
+    def __len__(self) -> int:
+        return len(self.ring)
+
+    @property
+    def latest(self) -> Ints:
+        """The latest time of each row, by position."""
+        for index in self.indexes.values():
+            return self.ring.columns[index.nodes][:, LATEST]
+        return self.ring.columns["latest"]
+
+    @property
+    def earliest(self) -> Ints:
+        """The earliest time of each row, by position."""
+        return self.ring.columns["earliest"] if self.spans else self.latest
+
+    def codes(self, key_class: int) -> Ints:
+        """The code of each row in a key class, by position."""
+        index = self.indexes.get((key_class,))
+        if index is not None:
+            return self.ring.columns[index.nodes][:, KEY]
+        return self.ring.columns[f"code:{key_class}"]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated: columns, links and buckets."""
+        return self.ring.nbytes + sum(i.heads.nbytes for i in self.indexes.values())
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one row's columns: its times, its codes and what the owner added."""
+        columns = self.ring.columns.items()
+        plain = [a for name, a in columns if not name.startswith(("nodes:", "ranks:"))]
+        held = sum(a.itemsize * (a.shape[1] if a.ndim == 2 else 1) for a in plain)
+        in_nodes = bool(self.indexes) + sum((c,) in self.indexes for c in self.classes)
+        return held + np.dtype(np.int64).itemsize * in_nodes
+
+    def append(
+        self,
+        latest: Ints,
+        codes: Mapping[int, Ints],
+        earliest: Ints | None = None,
+        columns: Mapping[str, Array] | None = None,
+    ) -> tuple[slice, slice]:
+        """Add rows and index them; the two runs of positions they got.
+
+        `codes` has every class of the window and of its indexes.
+        """
+        n = len(latest)
+        ring = self.ring
+        ring.reserve(n)
+        runs = ring.extend(n)
+        values: list[tuple[Array, Array]] = []
+        for index in self.indexes.values():
+            nodes = ring.columns[index.nodes]
+            values.append((nodes[:, LATEST], latest))
+            values.append((nodes[:, KEY], self.keys(index.classes, codes)))
+        if not self.indexes:
+            values.append((ring.columns["latest"], latest))
+        values += [
+            (ring.columns[f"code:{c}"], codes[c]) for c in self.classes if (c,) not in self.indexes
+        ]
+        if earliest is not None:
+            values.append((ring.columns["earliest"], earliest))
+        values += [(ring.columns[name], column) for name, column in (columns or {}).items()]
+        first = runs[0].stop - runs[0].start
+        for target, source in values:
+            target[runs[0]] = source[:first]
+            if first < n:
+                target[runs[1]] = source[first:]
+        for index in self.indexes.values():
+            index.link(n)
+        return runs
+
+    def keys(self, classes: tuple[int, ...], codes: Mapping[int, Ints]) -> Ints:
+        """What an index over `classes` compares: the code, or a hash of several codes."""
+        if len(classes) == 1:
+            return codes[classes[0]]
+        keys = np.zeros(len(codes[classes[0]]), np.int64)
+        for c in classes:
+            combine(keys, codes[c], self._mask)
+        return keys
+
+    def probe(
+        self, classes: tuple[int, ...], keys: Ints, lo: Ints, hi: Ints, cursor: Ints, limit: int
+    ) -> tuple[Positions, Positions, int]:
+        """The next pairs (probe, row) with equal keys and `lo <= earliest`, `latest <= hi`."""
+        earliest = self.ring.columns["earliest"] if self.spans else _NO_TIMES
+        return self.indexes[classes].probe(earliest, keys, lo, hi, cursor, limit)
+
+    def add_index(self, classes: tuple[int, ...]) -> None:
+        """Index the rows by further classes, whose codes the window must have."""
+        if classes in self.indexes:
+            return
+        latest, codes = self.latest.copy(), {c: self.codes(c).copy() for c in classes}
+        index = Index(self.ring, classes, self._mask)
+        nodes = self.ring.columns[index.nodes]
+        nodes[:, LATEST] = latest
+        nodes[:, KEY] = self.keys(classes, codes)
+        for name in ("latest", f"code:{classes[0]}" if len(classes) == 1 else ""):
+            self.ring.columns.pop(name, None)
+        self.indexes[classes] = index
+        index.link(len(self))
+
+    def drop(self, n: int) -> None:
+        """Forget the `n` oldest rows."""
+        self.ring.drop(n)
+        self.ring.shrink()
