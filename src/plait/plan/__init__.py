@@ -1,0 +1,1 @@
+"""What runs: join trees with a probe order per input."""

@@ -1,0 +1,59 @@
+"""Short names for key classes and states, the same in every text about a plan."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from plait.query.graph import KeyClass
+from plait.query.query import Query
+
+
+def class_texts(query: Query) -> tuple[str, ...]:
+    """Each key class as the equality it stands for.
+
+    >>> from plait.plan.examples import trades_quotes_news
+    >>> class_texts(trades_quotes_news)
+    ('trades.sym = quotes.sym = news.sym',)
+    """
+    return tuple(" = ".join(_attributes(query, c)) for c in query.graph.classes)
+
+
+def class_labels(query: Query) -> tuple[str, ...]:
+    """Each key class by the column names in it, or by its whole text where those are not unique.
+
+    >>> from plait.plan.examples import chain, trades_quotes_news
+    >>> class_labels(trades_quotes_news), class_labels(chain(3))
+    (('sym',), ('a', 'b'))
+    """
+    classes = query.graph.classes
+    short = ["=".join(dict.fromkeys(n for names in c.columns for n in names)) for c in classes]
+    times = Counter(short)
+    return tuple(
+        label if times[label] == 1 else "=".join(_attributes(query, c))
+        for label, c in zip(short, classes, strict=True)
+    )
+
+
+def state_label(query: Query, streams: Iterable[int]) -> str:
+    """A state by its streams, in the order of their indexes.
+
+    >>> from plait.plan.examples import trades_quotes_news
+    >>> state_label(trades_quotes_news, {1, 0})
+    'trades⋈quotes'
+    """
+    return "⋈".join(query.names[i] for i in sorted(streams))
+
+
+def key_label(labels: tuple[str, ...], classes: Iterable[int]) -> str:
+    """The key that a probe looks up, from the `labels` of the classes.
+
+    >>> key_label(("sym", "day"), (0, 1))
+    '(sym, day)'
+    """
+    return f"({', '.join(labels[k] for k in classes)})"
+
+
+def _attributes(query: Query, key: KeyClass) -> list[str]:
+    pairs = zip(query.names, key.columns, strict=True)
+    return [f"{stream}.{name}" for stream, names in pairs for name in names]
