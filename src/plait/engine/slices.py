@@ -1,0 +1,50 @@
+"""Cutting a batch into slices of event time.
+
+Any split into batches gives the same answer, so the engine is free to cut a batch further. It cuts
+along event time, all streams at the same instants: then a large batch of many windows' worth of
+rows is joined with indexes that stay the size of a window, and what has expired goes at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from plait.engine.ingest import Arrivals
+
+ROWS_PER_SLICE = 8192
+"""Below this a slice costs more in calls than it saves in cache misses."""
+
+Slice = dict[int, tuple[int, int]]
+"""For each stream, the rows `start` to `stop` of its sorted arrivals."""
+
+
+def cut(arrivals: Mapping[int, Arrivals], step: int) -> list[tuple[int, Slice]]:
+    """Slices in ascending time, each with the time that all later rows have reached.
+
+    A slice spans at least `step` microseconds and on average at least `ROWS_PER_SLICE` rows.
+    """
+    present = {s: a for s, a in arrivals.items() if len(a)}
+    if not present:
+        return []
+    first = min(int(a.times[0]) for a in present.values())
+    last = max(int(a.times[-1]) for a in present.values())
+    rows = sum(len(a) for a in present.values())
+    pieces = min(rows // ROWS_PER_SLICE, (last - first) // max(step, 1))
+    if pieces <= 1:
+        return [(last + 1, {s: (0, len(a)) for s, a in present.items()})]
+    ends = first + (last + 1 - first) * np.arange(1, pieces + 1, dtype=object) // pieces
+    ends = ends.astype(np.int64)
+    stops = {s: np.searchsorted(a.times, ends) for s, a in present.items()}
+    starts = dict.fromkeys(present, 0)
+    slices = []
+    for piece, end in enumerate(ends):
+        part: Slice = {}
+        for s, stop in stops.items():
+            if stop[piece] > starts[s]:
+                part[s] = (starts[s], int(stop[piece]))
+                starts[s] = int(stop[piece])
+        if part:
+            slices.append((int(end), part))
+    return slices

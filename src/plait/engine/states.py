@@ -1,0 +1,227 @@
+"""The states of a running plan: base windows of streams and combined states of joins.
+
+*Invariants.* The base windows are the truth: a combined state holds nothing but ids of base rows
+and the times that follow from them, and can be recomputed. A row of a base window lives at least
+as long as any live combination that contains it: if a combination can still meet a tuple of some
+stream, so can each of its parts.
+
+*Expiry.* A row t is dead when no tuple still to come can join it: for every stream k not in t,
+`min over i in t of (ts_i + D[i][k])` is below the watermark of k. Rows are dropped from the front
+of the ring, dead ones, up to the first live one. Base rows die in the order of their times; the
+rows of a combined state may not, so it is also compacted now and then, which costs its size once
+per that many insertions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from plait.engine.codes import stored_type
+from plait.engine.columns import PayloadColumn, fixed_array, payload_column
+from plait.engine.ingest import Arrivals, derived_from_key, derived_from_time, payload_columns
+from plait.kernels.gather import take, widen
+from plait.kernels.jit import Array, Bytes, Ints, Positions
+from plait.kernels.ring import (
+    expired_prefix,
+    first_positions,
+    ids_of,
+    last_positions,
+    positions_of,
+)
+from plait.kernels.window import Window
+from plait.query.expr import Column
+from plait.query.query import Query
+
+Tuples = dict[int, Positions]
+"""Combined tuples as columns: for each stream, the positions in its base window."""
+
+_FIRST_BLOCK = 256
+
+
+class BaseWindow:
+    """The live tuples of one stream."""
+
+    def __init__(
+        self, query: Query, stream: int, indexes: Sequence[tuple[int, ...]], hash_bits: int
+    ) -> None:
+        self.streams = frozenset({stream})
+        self.window = Window(query.graph.classes_of(stream), indexes, hash_bits=hash_bits)
+        self._stream = query.streams[stream]
+        self._waits = [d for k, d in enumerate(query.bounds.matrix[stream]) if k != stream]
+        self._others = [k for k in range(len(query.streams)) if k != stream]
+        self._payload: dict[str, PayloadColumn] = {}
+        self._from_key: dict[str, int] = {}
+        self._from_time: set[str] = set()
+        for name in payload_columns(query, stream):
+            column = Column(self._stream.name, name)
+            key_class = derived_from_key(query, column)
+            if derived_from_time(query, column):
+                self._from_time.add(name)
+            elif key_class is not None:
+                self._from_key[name] = key_class
+            else:
+                type_ = stored_type(query.type_of(column))
+                self._payload[name] = payload_column(self.window.ring, name, type_)
+
+    def __len__(self) -> int:
+        return len(self.window)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated for columns and indexes."""
+        return self.window.nbytes + sum(c.nbytes for c in self._payload.values())
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the columns of one tuple."""
+        return self.window.row_bytes
+
+    def append(self, arrivals: Arrivals, start: int, stop: int) -> Positions:
+        """Store the tuples `start` to `stop` of a batch; their positions."""
+        rows = slice(start, stop)
+        codes = {k: c[rows] for k, c in arrivals.codes.items()}
+        runs = self.window.append(arrivals.times[rows], codes)
+        for name, column in self._payload.items():
+            column.write(arrivals.payload[name].slice(start, stop - start), runs)
+        return last_positions(self.window.ring.header, stop - start)
+
+    def expire(self, watermarks: Sequence[int]) -> int:
+        """Drop what no tuple to come can join; how many that were."""
+        waits = zip(self._others, self._waits, strict=True)
+        cutoff = min(watermarks[k] - wait for k, wait in waits)
+        dead = expired_prefix(self.window.ring.header, self.window.latest, cutoff)
+        if dead:
+            self.window.drop(dead)
+            for column in self._payload.values():
+                column.drop()
+        return dead
+
+    def live_codes(self, key_class: int) -> Ints:
+        """The codes of all live tuples in a key class."""
+        header = self.window.ring.header
+        return take(self.window.codes(key_class), first_positions(header, 0, len(self)))
+
+    def gather(self, name: str, positions: Positions) -> pa.Array:
+        """The values of a column at some positions."""
+        if name in self._from_time:
+            return fixed_array(self._stream.type_of(name), take(self.window.latest, positions))
+        if name in self._from_key:
+            return fixed_array(pa.int64(), take(self.window.codes(self._from_key[name]), positions))
+        return self._payload[name].gather(positions)
+
+
+class CombinedState:
+    """The live combinations of several streams: ids of their tuples, indexed by shared keys."""
+
+    def __init__(
+        self,
+        query: Query,
+        streams: frozenset[int],
+        bases: Sequence[BaseWindow],
+        indexes: Sequence[tuple[int, ...]],
+        hash_bits: int,
+    ) -> None:
+        self.streams = streams
+        self._order = sorted(streams)
+        self._bases = bases
+        self._matrix = query.bounds.matrix
+        self._others = [k for k in range(len(query.streams)) if k not in streams]
+        self.window = Window((), indexes, spans=True, hash_bits=hash_bits)
+        self._owners = {
+            k: min(query.graph.classes[k].streams & streams) for by in indexes for k in by
+        }
+        for s in self._order:
+            self.window.ring.add_column(f"id:{s}", np.uint32)
+        self._since_compaction = 0
+
+    def __len__(self) -> int:
+        return len(self.window)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated for ids, times and indexes."""
+        return self.window.nbytes
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the columns of one combination."""
+        return self.window.row_bytes
+
+    def insert(self, tuples: Tuples) -> None:
+        """Store combinations."""
+        first = self._order[0]
+        times = take(self._bases[first].window.latest, tuples[first])
+        latest, earliest = times, times.copy()
+        for s in self._order[1:]:
+            widen(latest, earliest, self._bases[s].window.latest, tuples[s])
+        codes = {
+            k: take(self._bases[s].window.codes(k), tuples[s]) for k, s in self._owners.items()
+        }
+        ids: dict[str, Array] = {
+            f"id:{s}": ids_of(self._bases[s].window.ring.header, tuples[s]) for s in self._order
+        }
+        self.window.append(latest, codes, earliest, ids)
+        self._since_compaction += len(latest)
+
+    def parts(self, rows: Positions) -> Tuples:
+        """The positions of the tuples that some rows combine, -1 for tuples already dropped."""
+        columns = self.window.ring.columns
+        return {
+            s: positions_of(self._bases[s].window.ring.header, take(columns[f"id:{s}"], rows))
+            for s in self._order
+        }
+
+    def dead(self, rows: Positions, watermarks: Sequence[int]) -> Bytes:
+        """One byte per row, 1 if nothing to come can join it."""
+        gone = np.zeros(len(rows), np.bool_)
+        reach = np.full((len(self._others), len(rows)), 2**62, np.int64)
+        for s, positions in self.parts(rows).items():
+            gone |= positions < 0
+            times = take(self._bases[s].window.latest, np.maximum(positions, 0))
+            for o, k in enumerate(self._others):
+                np.minimum(reach[o], times + self._matrix[s][k], out=reach[o])
+        hopeless = np.ones(len(rows), np.bool_)
+        for o, k in enumerate(self._others):
+            hopeless &= reach[o] < watermarks[k]
+        return (gone | hopeless).view(np.uint8)
+
+    def expire(self, watermarks: Sequence[int]) -> int:
+        """Drop dead rows from the front, and everywhere when that is due; how many."""
+        dropped, block = 0, _FIRST_BLOCK
+        while len(self.window):
+            header = self.window.ring.header
+            rows = first_positions(header, 0, min(block, len(self.window)))
+            alive = np.flatnonzero(self.dead(rows, watermarks) == 0)
+            n = int(alive[0]) if len(alive) else len(rows)
+            self.window.drop(n)
+            dropped += n
+            if n < len(rows):
+                break
+            block *= 2
+        if self._since_compaction > max(_FIRST_BLOCK, len(self.window)):
+            dropped += self._compact(watermarks)
+        return dropped
+
+    def _compact(self, watermarks: Sequence[int]) -> int:
+        self._since_compaction = 0
+        header = self.window.ring.header
+        rows = first_positions(header, 0, len(self.window))
+        kept = rows[self.dead(rows, watermarks) == 0]
+        dropped = len(rows) - len(kept)
+        if 4 * dropped < len(rows):
+            return 0
+        columns = self.window.ring.columns
+        latest = take(self.window.latest, kept)
+        earliest = take(columns["earliest"], kept)
+        ids: dict[str, Array] = {f"id:{s}": take(columns[f"id:{s}"], kept) for s in self._order}
+        parts = self.parts(kept)
+        codes = {k: take(self._bases[s].window.codes(k), parts[s]) for k, s in self._owners.items()}
+        self.window.drop(len(rows))
+        self.window.append(latest, codes, earliest, ids)
+        return dropped
+
+
+State = BaseWindow | CombinedState
