@@ -1,0 +1,1 @@
+"""What is asked: streams, predicates, bounds and the join graph."""

@@ -1,0 +1,201 @@
+"""The fluent way to ask: `join(...).time(...).on(...).within(...).select(...)`.
+
+A builder is a value: every method returns a new one and leaves the old one as it was, and refuses
+at the call what names something that is not there. `query` is the checked question; the sources
+travel along for whoever runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from plait.errors import QueryError, SourceError, WindowError
+from plait.query.bounds import Constraint, global_window, stream_windows
+from plait.query.durations import Duration, positive
+from plait.query.query import Field, Query, Stream, check_time_column, make_query
+from plait.query.streams import check_names, delays_of, fields_of, time_columns
+
+Source = Any
+"""Anything with columns: see `schema_of`."""
+
+
+def schema_of(source: Source) -> pa.Schema:
+    """The columns of a source: an Arrow schema, or anything that has one as `.schema`.
+
+    >>> schema_of(pa.table({"k": [1]})).names
+    ['k']
+    """
+    schema = source if isinstance(source, pa.Schema) else getattr(source, "schema", None)
+    if not isinstance(schema, pa.Schema):
+        raise SourceError(
+            f"a {type(source).__name__} is no source of rows",
+            remedy="give an Arrow schema, table, batch or reader",
+        )
+    return schema
+
+
+@dataclass(frozen=True, slots=True)
+class JoinBuilder:
+    """A join in the making. Start one with `plait.join`."""
+
+    sources: Mapping[str, Source]
+    """The sources by stream name, as they were given."""
+    fields: Mapping[str, tuple[Field, ...]] = field(repr=False)
+    times: Mapping[str, str] = field(default_factory=dict)
+    delays: Mapping[str, int] = field(default_factory=dict)
+    conditions: tuple[str, ...] = ()
+    windows: tuple[Constraint, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The streams' names, in the order in which they were given."""
+        return tuple(self.sources)
+
+    def time(self, **columns: str) -> JoinBuilder:
+        """Say which column is the event time of a stream: `time(trades="ts")`."""
+        check_names(columns, self.names)
+        for stream, column in columns.items():
+            check_time_column(stream, self.fields[stream], column)
+        return replace(self, times={**self.times, **columns})
+
+    def watermark(self, delay: Duration | None = None, /, **delays: Duration) -> JoinBuilder:
+        """Say how late rows may come, for all streams or by stream: `watermark("2 seconds")`."""
+        everywhere = {} if delay is None else delays_of(self.names, delay)
+        given = {name: d for name, d in delays_of(self.names, delays).items() if name in delays}
+        return replace(self, delays={**self.delays, **everywhere, **given})
+
+    def on(self, *conditions: str) -> JoinBuilder:
+        """Add join conditions: equalities, intervals between event times, anything boolean."""
+        for condition in conditions:
+            self._check_condition(condition)
+        return replace(self, conditions=self.conditions + conditions)
+
+    def where(self, *conditions: str) -> JoinBuilder:
+        """Add further conditions; in an inner join they mean the same as with `on`."""
+        return self.on(*conditions)
+
+    def within(self, width: Duration | None = None, /, **widths: Duration) -> JoinBuilder:
+        """Bound the time between the tuples of a result.
+
+        `within("10 seconds")` holds for every pair. With a window for each stream, a tuple of
+        stream s is joined by tuples at most as much younger as the window of s is long.
+        """
+        if (width is None) == (not widths):
+            raise WindowError(
+                "within takes either one width, or one for each stream",
+                remedy="write within('10 seconds'), or for example "
+                f"within({', '.join(f'{name}=...' for name in self.names)})",
+            )
+        if width is not None:
+            found = global_window(len(self.names), positive(width, what="the window"))
+            return replace(self, windows=self.windows + found)
+        check_names(widths, self.names)
+        if missing := [name for name in self.names if name not in widths]:
+            raise WindowError(
+                f"within names no window for {', '.join(missing)}",
+                remedy="name every stream, or give one width for all",
+            )
+        each = [positive(widths[n], what=f"the window of {n!r}") for n in self.names]
+        return replace(self, windows=self.windows + stream_windows(each))
+
+    def select(self, *outputs: str) -> JoinBuilder:
+        """Say what the result's columns are: `select("trades.sym", "bid * 2 AS double")`."""
+        from plait.query.sql import parse_select
+
+        if not outputs:
+            raise QueryError("select names no column", remedy='write "*" for all of them')
+        parse_select(outputs, self._loose())
+        return replace(self, outputs=self.outputs + outputs)
+
+    @property
+    def query(self) -> Query:
+        """The question as a checked value."""
+        return self.build()
+
+    def build(self) -> Query:
+        """The question as a checked value, or the error that says what is missing."""
+        from plait.query.sql import parse_select
+        from plait.query.sql.conditions import condition_parts, split
+        from plait.query.sql.source import Source as Text
+
+        texts = [Text(condition) for condition in self.conditions]
+        parts = [condition_parts(text, self._loose()) for text in texts]
+        columns = time_columns(
+            [(name, self.fields[name]) for name in self.names],
+            self.times,
+            [expr for found in parts for part in found for expr in part.conjuncts],
+        )
+        streams = [
+            Stream(name, self.fields[name], column, self.delays.get(name, 0))
+            for name, column in zip(self.names, columns, strict=True)
+        ]
+        kept, bounds = [], list(self.windows)
+        for text, found in zip(texts, parts, strict=True):
+            conditions, constraints = split(text, found, streams)
+            kept += conditions
+            bounds += constraints
+        return make_query(streams, kept, bounds, parse_select(self.outputs, streams))
+
+    def _loose(self) -> Sequence[Stream]:
+        """The streams before all their event-time columns are known."""
+        return [Stream(n, self.fields[n], self.times.get(n, "")) for n in self.names]
+
+    def _check_condition(self, condition: str) -> None:
+        from plait.query.sql import parse_condition
+
+        parse_condition(condition, self._loose())
+
+
+def join(**sources: Source) -> JoinBuilder:
+    """Begin a join of streams by name.
+
+    >>> row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
+    >>> query = join(a=row, b=row).on("a.k = b.k").within("5 seconds").select("a.k").query
+    >>> query.names, str(query.equalities[0]), query.bounds.uniform
+    (('a', 'b'), 'a.k = b.k', 5000000)
+    """
+    if len(sources) < 2:
+        raise QueryError(
+            f"a join needs at least two streams, not {len(sources)}",
+            remedy="write for example join(trades=..., quotes=...)",
+        )
+    return JoinBuilder(dict(sources), {n: fields_of(schema_of(s)) for n, s in sources.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class SqlQuery:
+    """A join asked in SQL; it has what runs a join: `query` and `sources`."""
+
+    query: Query
+    sources: Mapping[str, Source]
+    """The sources by stream name; two streams may be one table."""
+
+    def build(self) -> Query:
+        """The question as a checked value."""
+        return self.query
+
+
+def sql(
+    tables: Mapping[str, Source],
+    text: str,
+    *,
+    time: Mapping[str, str] | None = None,
+    watermark: Duration | Mapping[str, Duration] | None = None,
+) -> SqlQuery:
+    """A join asked in SQL over named tables.
+
+    >>> row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
+    >>> asked = sql({"a": row, "b": row}, "SELECT a.k FROM a JOIN b USING (k) WITHIN 5 SECONDS")
+    >>> asked.query == join(a=row, b=row).on("a.k = b.k").within("5 s").select("a.k").query
+    True
+    """
+    from plait.query.sql.statement import parse_statement
+
+    catalog = {name: schema_of(source) for name, source in tables.items()}
+    query, origin = parse_statement(text, catalog, time, watermark)
+    return SqlQuery(query, {stream: tables[table] for stream, table in origin.items()})

@@ -1,0 +1,121 @@
+"""Conditions on event times that are difference bounds.
+
+A comparison whose sides add up to `x.time - y.time <= c` bounds a pair of streams: it becomes a
+`Constraint` on event times in microseconds (rounded down, if the column is finer), and needs no
+evaluation. Every other condition on times stays an ordinary condition.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plait.query.bounds import Constraint
+from plait.query.expr import Call, Column, Expr, Literal
+from plait.query.query import Stream, stream_index
+
+_MICROSECOND = dt.timedelta(microseconds=1)
+_FLIPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """`later - earlier <= micros`, between two columns."""
+
+    earlier: Column
+    later: Column
+    micros: int
+
+
+def differences(condition: Expr) -> tuple[Difference, ...]:
+    """What the condition says about the distance of two columns; empty if it says anything else.
+
+    >>> import pyarrow as pa
+    >>> five = Literal(dt.timedelta(seconds=5), pa.duration("us"))
+    >>> late = Call("lt", (Column("b", "ts"), Call("add", (Column("a", "ts"), five))))
+    >>> differences(late)[0].micros
+    4999999
+    """
+    match condition:
+        case Call("le" | "lt" as op, (Call("abs", (inner,)), limit)) if isinstance(limit, Literal):
+            return differences(Call(op, (inner, limit))) + differences(
+                Call(_FLIPPED[op], (inner, Call("neg", (limit,))))
+            )
+        case Call("ge" | "gt" as op, (Literal() as limit, Call("abs") as inner)):
+            return differences(Call(_FLIPPED[op], (inner, limit)))
+        case Call("lt" | "le" | "gt" | "ge" | "eq" as op, (left, right)):
+            a, b = _linear(left), _linear(right)
+            if a is None or b is None:
+                return ()
+            return _bounds(op, _plus(a, b, -1))
+    return ()
+
+
+_Linear = tuple[dict[Column, int], int]
+
+
+def _linear(expr: Expr) -> _Linear | None:
+    """The expression as a sum of columns and microseconds, if it is one."""
+    match expr:
+        case Column():
+            return {expr: 1}, 0
+        case Literal(dt.timedelta() as length, _):
+            return {}, length // _MICROSECOND
+        case Call("add" | "sub" as op, (left, right)):
+            a, b = _linear(left), _linear(right)
+            return None if a is None or b is None else _plus(a, b, 1 if op == "add" else -1)
+        case Call("neg", (inner,)):
+            a = _linear(inner)
+            return None if a is None else _plus(({}, 0), a, -1)
+    return None
+
+
+def _plus(a: _Linear, b: _Linear, sign: int) -> _Linear:
+    total = dict(a[0])
+    for column, count in b[0].items():
+        total[column] = total.get(column, 0) + sign * count
+    return {c: n for c, n in total.items() if n}, a[1] + sign * b[1]
+
+
+def _bounds(op: str, difference: _Linear) -> tuple[Difference, ...]:
+    """`difference op 0` as bounds."""
+    columns, constant = difference
+    if sorted(columns.values()) != [-1, 1]:
+        return ()
+    plus = next(c for c, n in columns.items() if n == 1)
+    minus = next(c for c, n in columns.items() if n == -1)
+    if plus.stream == minus.stream:
+        return ()
+    below = Difference(minus, plus, -constant - (op == "lt"))
+    above = Difference(plus, minus, constant - (op == "gt"))
+    return {"lt": (below,), "le": (below,), "gt": (above,), "ge": (above,)}.get(op, (below, above))
+
+
+def constraints(condition: Expr, streams: Sequence[Stream]) -> tuple[Constraint, ...]:
+    """The bounds on event times that follow from a condition."""
+    return tuple(
+        Constraint(
+            stream_index(streams, d.earlier.stream), stream_index(streams, d.later.stream), d.micros
+        )
+        for d in differences(condition)
+        if all(
+            streams[stream_index(streams, c.stream)].time == c.name for c in (d.earlier, d.later)
+        )
+    )
+
+
+def says_more(condition: Expr, streams: Sequence[Stream]) -> bool:
+    """Whether a condition with constraints must be kept beside them.
+
+    Plain `a.ts = b.ts` is a join predicate too. With an offset, an equality of nanoseconds says
+    more than the same equality of microseconds; every other comparison is its constraints.
+    """
+    match condition:
+        case Call("eq", (left, right)):
+            if isinstance(left, Column) and isinstance(right, Column):
+                return True
+            columns = [c for d in differences(condition) for c in (d.earlier, d.later)]
+            types = [streams[stream_index(streams, c.stream)].type_of(c.name) for c in columns]
+            return any(t.unit == "ns" for t in types)
+    return False

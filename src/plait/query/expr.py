@@ -1,0 +1,203 @@
+"""Expressions over a result row: values that residual conditions and SELECT lists are made of.
+
+An expression is total: where SQL would fail on a row (division by zero, an integer that
+overflows, a cast that has no value) it is null. A condition is evaluated as early as its inputs
+are there, on combinations that may never become results; if it could fail, the answer would
+depend on the plan.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from plait.query.durations import show_micros
+
+COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "nseq": "<=>"}
+ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%"}
+LOGIC = {"and": "AND", "or": "OR"}
+FUNCTIONS = frozenset(
+    {
+        "abs",
+        "ceil",
+        "coalesce",
+        "concat",
+        "floor",
+        "greatest",
+        "least",
+        "length",
+        "lower",
+        "round",
+        "substring",
+        "trim",
+        "unix_micros",
+        "upper",
+    }
+)
+OTHERS = frozenset({"not", "neg", "is_null", "in", "like", "case"})
+OPERATORS = frozenset(COMPARISONS) | frozenset(ARITHMETIC) | frozenset(LOGIC) | FUNCTIONS | OTHERS
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The attribute `name` of stream `stream`.
+
+    >>> str(Column("trades", "price"))
+    'trades.price'
+    """
+
+    stream: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.stream}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant of a type; `Literal(None, pa.null())` is NULL.
+
+    A length of time is a `datetime.timedelta` of type `duration('us')`.
+    """
+
+    value: object
+    type: pa.DataType
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "NULL"
+        if isinstance(self.value, str):
+            return "'" + self.value.replace("'", "''") + "'"
+        if isinstance(self.value, bool):
+            return str(self.value).upper()
+        if isinstance(self.value, bytes):
+            return f"X'{self.value.hex().upper()}'"
+        if isinstance(self.value, dt.timedelta):
+            return f"INTERVAL '{show_micros(self.value // dt.timedelta(microseconds=1))}'"
+        if isinstance(self.value, dt.datetime):
+            return f"TIMESTAMP '{self.value}'"
+        if isinstance(self.value, dt.date):
+            return f"DATE '{self.value}'"
+        return str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator or function of `OPERATORS` applied to arguments.
+
+    `case` takes condition, value, condition, value, ..., default. `in` takes the value and then
+    the list. `neg`, `not`, `is_null` take one argument, `like` a value and a literal pattern.
+    `round` takes a value and an optional literal number of digits, `substring` a value, a 1-based
+    start and an optional length.
+
+    >>> double = Call("mul", (Column("q", "bid"), Literal(2, pa.int64())))
+    >>> str(Call("gt", (Column("t", "price"), double)))
+    't.price > q.bid * 2'
+    """
+
+    op: str
+    args: tuple[Expr, ...]
+
+    def __post_init__(self) -> None:
+        if self.op not in OPERATORS:
+            raise ValueError(f"unknown operator {self.op!r}")
+
+    def __str__(self) -> str:
+        return _text(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """`operand` converted to `type`; null where that has no value."""
+
+    operand: Expr
+    type: pa.DataType
+
+    def __str__(self) -> str:
+        return f"CAST({self.operand} AS {self.type})"
+
+
+Expr = Column | Literal | Call | Cast
+
+_BINDING = {"or": 1, "and": 2, "not": 3} | dict.fromkeys(COMPARISONS, 4)
+_BINDING |= {
+    "in": 4,
+    "like": 4,
+    "is_null": 4,
+    "add": 5,
+    "sub": 5,
+    "mul": 6,
+    "div": 6,
+    "mod": 6,
+    "neg": 7,
+}
+
+
+def _text(call: Call) -> str:
+    binding = _BINDING.get(call.op, 9)
+
+    def inner(arg: Expr, least: int) -> str:
+        weak = isinstance(arg, Call) and _BINDING.get(arg.op, 9) < least
+        return f"({arg})" if weak else str(arg)
+
+    a = call.args
+    infix = COMPARISONS | ARITHMETIC | LOGIC
+    if call.op in infix:
+        associative = call.op in LOGIC
+        right = inner(a[1], binding if associative else binding + 1)
+        left = inner(a[0], binding + 1 if call.op in COMPARISONS else binding)
+        return f"{left} {infix[call.op]} {right}"
+    if call.op == "not":
+        return f"NOT {inner(a[0], binding)}"
+    if call.op == "neg":
+        return f"-{inner(a[0], binding)}"
+    if call.op == "is_null":
+        return f"{inner(a[0], binding + 1)} IS NULL"
+    if call.op == "in":
+        return f"{inner(a[0], binding + 1)} IN ({', '.join(map(str, a[1:]))})"
+    if call.op == "like":
+        return f"{inner(a[0], binding + 1)} LIKE {a[1]}"
+    if call.op == "case":
+        whens = "".join(f" WHEN {c} THEN {v}" for c, v in zip(a[0:-1:2], a[1:-1:2], strict=True))
+        return f"CASE{whens} ELSE {a[-1]} END"
+    return f"{call.op}({', '.join(map(str, a))})"
+
+
+def columns_of(expr: Expr) -> Iterator[Column]:
+    """Every column the expression reads, in order of appearance, repeated ones too.
+
+    >>> [str(c) for c in columns_of(Call("add", (Column("a", "x"), Column("b", "y"))))]
+    ['a.x', 'b.y']
+    """
+    match expr:
+        case Column():
+            yield expr
+        case Call(_, args):
+            for arg in args:
+                yield from columns_of(arg)
+        case Cast(operand, _):
+            yield from columns_of(operand)
+        case Literal():
+            pass
+
+
+def streams_of(expr: Expr) -> frozenset[str]:
+    """The streams whose tuples the expression needs."""
+    return frozenset(column.stream for column in columns_of(expr))
+
+
+def conjuncts(expr: Expr) -> Iterator[Expr]:
+    """The conditions that AND ties together, apart.
+
+    >>> yes = Literal(True, pa.bool_())
+    >>> len(list(conjuncts(Call("and", (yes, Call("and", (yes, yes)))))))
+    3
+    """
+    if isinstance(expr, Call) and expr.op == "and":
+        for arg in expr.args:
+            yield from conjuncts(arg)
+    else:
+        yield expr

@@ -1,0 +1,84 @@
+"""Which types can be equal to which, and the common type they are compared in.
+
+Equality must be transitive within a key class, or the answer would depend on the join order. So
+types are compared within one family only, in a common type that holds every value of each member
+exactly: integers of any width, integers with decimals, floats with floats, strings, binaries,
+timestamps of any unit. An integer never meets a float: 2^53 and 2^53 + 1 are equal to the same
+double but not to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+_UNITS = ("s", "ms", "us", "ns")
+MAX_DECIMAL_DIGITS = 38
+
+
+def plain(type_: pa.DataType) -> pa.DataType:
+    """The type of the values, without dictionary or run-end encoding."""
+    if pt.is_dictionary(type_) or pt.is_run_end_encoded(type_):
+        return plain(type_.value_type)
+    return type_
+
+
+def common_type(types: Sequence[pa.DataType]) -> pa.DataType | None:
+    """The type in which values of all `types` can be compared exactly, or None if there is none.
+
+    >>> common_type([pa.int32(), pa.int64()]), common_type([pa.int64(), pa.string()])
+    (DataType(int64), None)
+    >>> common_type([pa.int32(), pa.decimal128(10, 2)])
+    Decimal128Type(decimal128(12, 2))
+    """
+    types = [plain(t) for t in types]
+    if all(pt.is_integer(t) and t != pa.uint64() for t in types):
+        return pa.int64()
+    if all(pt.is_integer(t) or pt.is_decimal(t) for t in types):
+        return _common_decimal(types)
+    if all(pt.is_timestamp(t) for t in types):
+        if len({t.tz is None for t in types}) > 1:
+            return None
+        finest = max((t.unit for t in types), key=_UNITS.index)
+        return pa.timestamp(finest, tz=None if types[0].tz is None else "UTC")
+    if all(pt.is_duration(t) for t in types):
+        return pa.duration(max((t.unit for t in types), key=_UNITS.index))
+    families = (
+        (pt.is_boolean, pa.bool_()),
+        (pt.is_floating, pa.float64()),
+        (pt.is_date, pa.date64() if any(pt.is_date64(t) for t in types) else pa.date32()),
+        (pt.is_time, pa.time64("ns")),
+        (_is_string, pa.large_string()),
+        (_is_binary, pa.large_binary()),
+    )
+    for belongs, common in families:
+        if all(belongs(t) for t in types):
+            return common
+    return None
+
+
+def _common_decimal(types: Sequence[pa.DataType]) -> pa.DataType | None:
+    scale = max((t.scale for t in types if pt.is_decimal(t)), default=0)
+    whole = max(t.precision - t.scale if pt.is_decimal(t) else _digits(t) for t in types)
+    if scale < 0 or whole + scale > MAX_DECIMAL_DIGITS:
+        return None
+    return pa.decimal128(whole + scale, scale)
+
+
+def _digits(integer: pa.DataType) -> int:
+    return {8: 3, 16: 5, 32: 10, 64: 20 if integer == pa.uint64() else 19}[integer.bit_width]
+
+
+def _is_string(t: pa.DataType) -> bool:
+    return bool(pt.is_string(t) or pt.is_large_string(t) or pt.is_string_view(t))
+
+
+def _is_binary(t: pa.DataType) -> bool:
+    return bool(
+        pt.is_binary(t)
+        or pt.is_large_binary(t)
+        or pt.is_binary_view(t)
+        or pt.is_fixed_size_binary(t)
+    )

@@ -1,0 +1,312 @@
+"""A query as a value: streams, equalities, residual conditions, bounds and the selected columns.
+
+Two queries that ask the same in the same words are equal, whichever front end they came from:
+`make_query` brings every part into one canonical form and refuses what has no meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from plait.errors import (
+    AmbiguousColumn,
+    DuplicateName,
+    QueryError,
+    TimeColumnError,
+    TypeMismatch,
+    UnknownColumn,
+    UnknownStream,
+    WindowError,
+    did_you_mean,
+)
+from plait.query.bounds import Bounds, Constraint, close
+from plait.query.evaluate import type_of
+from plait.query.expr import Call, Column, Expr, columns_of, conjuncts, streams_of
+from plait.query.graph import JoinGraph, join_graph
+from plait.query.keys import common_type
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of a stream."""
+
+    name: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A named stream: its columns, which of them is the event time, and how late rows may be.
+
+    `delay` is in microseconds: a row is late when it is older than the newest row seen in earlier
+    batches minus `delay`.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    time: str
+    delay: int = 0
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as an Arrow schema."""
+        return pa.schema([(f.name, f.type) for f in self.fields])
+
+    def type_of(self, column: str) -> pa.DataType:
+        """The type of a column, or UnknownColumn."""
+        for f in self.fields:
+            if f.name == column:
+                return f.type
+        raise UnknownColumn(
+            f"stream {self.name!r} has no column {column!r}",
+            remedy=did_you_mean(column, (f.name for f in self.fields)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """`left = right`, attributes of two different streams."""
+
+    left: Column
+    right: Column
+
+    def __str__(self) -> str:
+        return f"{self.left} = {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of the result."""
+
+    name: str
+    expr: Expr
+
+    def __str__(self) -> str:
+        return str(self.expr) if str(self.expr) == self.name else f"{self.expr} AS {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A windowed join of several streams. Make one with `make_query`, the builder or SQL."""
+
+    streams: tuple[Stream, ...]
+    equalities: tuple[Equality, ...]
+    residuals: tuple[Expr, ...]
+    bounds: Bounds
+    select: tuple[Output, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The streams' names, in the order of their indexes."""
+        return tuple(s.name for s in self.streams)
+
+    def index(self, stream: str) -> int:
+        """The index of a stream, or UnknownStream."""
+        return stream_index(self.streams, stream)
+
+    @property
+    def graph(self) -> JoinGraph:
+        """Which streams share which keys."""
+        return join_graph(self.streams, self.equalities)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the results."""
+        return pa.schema([(o.name, type_of(o.expr, self.type_of)) for o in self.select])
+
+    def type_of(self, column: Column) -> pa.DataType:
+        """The type of an attribute."""
+        return self.streams[self.index(column.stream)].type_of(column.name)
+
+
+def stream_index(streams: Sequence[Stream], name: str) -> int:
+    """The index of the stream called `name`, or UnknownStream."""
+    for i, s in enumerate(streams):
+        if s.name == name:
+            return i
+    raise UnknownStream(
+        f"there is no stream {name!r}", remedy=did_you_mean(name, (s.name for s in streams))
+    )
+
+
+def resolve(streams: Sequence[Stream], name: str, stream: str | None = None) -> Column:
+    """The attribute meant by `name`, or by `stream.name`.
+
+    A bare name is resolved when exactly one stream has such a column.
+    """
+    if stream is not None:
+        streams[stream_index(streams, stream)].type_of(name)
+        return Column(stream, name)
+    owners = [s.name for s in streams if any(f.name == name for f in s.fields)]
+    if len(owners) > 1:
+        raise AmbiguousColumn(
+            f"column {name!r} is in several streams: {', '.join(owners)}",
+            remedy=f"write {owners[0]}.{name}",
+        )
+    if not owners:
+        known = dict.fromkeys(f.name for s in streams for f in s.fields)
+        raise UnknownColumn(f"no stream has a column {name!r}", remedy=did_you_mean(name, known))
+    return Column(owners[0], name)
+
+
+def make_query(
+    streams: Sequence[Stream],
+    conditions: Sequence[Expr],
+    constraints: Sequence[Constraint],
+    select: Sequence[Output] = (),
+) -> Query:
+    """The query in canonical form, checked.
+
+    `conditions` are ANDed; an equality between attributes of two streams becomes a join
+    predicate, everything else a residual condition. An empty `select` means every column of every
+    stream, named `stream_column`.
+    """
+    streams = tuple(streams)
+    _check_streams(streams)
+    equalities: set[Equality] = set()
+    residuals: dict[str, Expr] = {}
+    for condition in conditions:
+        for part in conjuncts(condition):
+            _check_columns(streams, part)
+            equality = as_equality(streams, part)
+            if equality is not None:
+                equalities.add(equality)
+            else:
+                check_condition(streams, part)
+                residuals[str(part)] = part
+    ordered = tuple(sorted(equalities, key=lambda e: _order(streams, e)))
+    join_graph(streams, ordered)
+    query = Query(
+        streams,
+        ordered,
+        tuple(residuals[text] for text in sorted(residuals)),
+        close([s.name for s in streams], constraints),
+        tuple(select) or _everything(streams),
+    )
+    _check_select(query)
+    return query
+
+
+def _check_streams(streams: Sequence[Stream]) -> None:
+    if len(streams) < 2:
+        raise QueryError("a join needs at least two streams", remedy="add another stream")
+    seen: set[str] = set()
+    for s in streams:
+        if s.name in seen:
+            raise DuplicateName(f"two streams are called {s.name!r}", remedy="rename one of them")
+        seen.add(s.name)
+        names = [f.name for f in s.fields]
+        if twice := next((n for n in names if names.count(n) > 1), None):
+            raise DuplicateName(
+                f"stream {s.name!r} has two columns {twice!r}", remedy="rename one of them"
+            )
+        check_time_column(s.name, s.fields, s.time)
+        if s.delay < 0:
+            raise WindowError(
+                f"the watermark delay of {s.name!r} is negative",
+                remedy="give a length of time >= 0",
+            )
+
+
+def check_time_column(stream: str, fields: Sequence[Field], time: str) -> None:
+    """Refuse a stream whose event-time column is missing or holds no timestamps."""
+    stamps = [f.name for f in fields if pt.is_timestamp(f.type)]
+    found = next((f for f in fields if f.name == time), None)
+    choice = f"timestamp columns: {', '.join(stamps)}" if stamps else "it has no timestamp column"
+    if found is None:
+        raise TimeColumnError(
+            f"stream {stream!r} has no column {time!r} to take the event time from", remedy=choice
+        )
+    if not pt.is_timestamp(found.type):
+        raise TimeColumnError(
+            f"the event-time column {stream}.{time} is of type {found.type}, not a timestamp",
+            remedy=f"cast it to a timestamp first; {choice}",
+        )
+
+
+def _check_columns(streams: Sequence[Stream], expr: Expr) -> None:
+    for column in columns_of(expr):
+        resolve(streams, column.name, column.stream)
+
+
+def as_equality(streams: Sequence[Stream], expr: Expr) -> Equality | None:
+    """The join predicate that a condition is, or None if it is another kind of condition."""
+    match expr:
+        case Call("eq", (Column() as a, Column() as b)) if a.stream != b.stream:
+            left, right = sorted((a, b), key=lambda c: stream_index(streams, c.stream))
+            types = [
+                streams[stream_index(streams, c.stream)].type_of(c.name) for c in (left, right)
+            ]
+            if common_type(types) is None:
+                raise TypeMismatch(
+                    f"{left} is {types[0]} and {right} is {types[1]}: they can never be equal",
+                    remedy="cast one of them to the type of the other",
+                )
+            return Equality(left, right)
+    return None
+
+
+def check_condition(streams: Sequence[Stream], expr: Expr) -> None:
+    """Refuse a condition that is not true or false, or that does not depend on the streams."""
+
+    def lookup(column: Column) -> pa.DataType:
+        return streams[stream_index(streams, column.stream)].type_of(column.name)
+
+    type_ = type_of(expr, lookup)
+    if not (pt.is_boolean(type_) or pt.is_null(type_)):
+        raise TypeMismatch(
+            f"the condition {expr} is of type {type_}, not true or false",
+            remedy="compare it with something",
+        )
+    if not streams_of(expr):
+        raise QueryError(f"the condition {expr} reads no column", remedy="leave it out")
+
+
+def _order(streams: Sequence[Stream], e: Equality) -> tuple[int, int, str, str]:
+    return (
+        stream_index(streams, e.left.stream),
+        stream_index(streams, e.right.stream),
+        e.left.name,
+        e.right.name,
+    )
+
+
+def _everything(streams: Sequence[Stream]) -> tuple[Output, ...]:
+    return tuple(
+        Output(f"{s.name}_{f.name}", Column(s.name, f.name)) for s in streams for f in s.fields
+    )
+
+
+def _check_select(query: Query) -> None:
+    names: set[str] = set()
+    for output in query.select:
+        _check_columns(query.streams, output.expr)
+        if output.name in names:
+            raise DuplicateName(
+                f"two result columns are called {output.name!r}",
+                remedy="give one of them another name with AS",
+            )
+        names.add(output.name)
+        type_of(output.expr, query.type_of)
+
+
+def narrowed(query: Query) -> Query:
+    """The same query over streams with only the columns that it reads.
+
+    >>> from plait.plan.examples import trades_quotes_news
+    >>> [len(s.fields) for s in narrowed(trades_quotes_news).streams]
+    [4, 4, 3]
+    """
+    read = {c for output in query.select for c in columns_of(output.expr)}
+    read |= {c for residual in query.residuals for c in columns_of(residual)}
+    read |= {c for e in query.equalities for c in (e.left, e.right)}
+    columns = {(c.stream, c.name) for c in read} | {(s.name, s.time) for s in query.streams}
+    streams = (
+        replace(s, fields=tuple(f for f in s.fields if (s.name, f.name) in columns))
+        for s in query.streams
+    )
+    return replace(query, streams=tuple(streams))

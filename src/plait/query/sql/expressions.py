@@ -1,0 +1,325 @@
+"""Syntax trees of SQL expressions, translated into `plait.query.expr`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from plait.query.expr import FUNCTIONS, Call, Column, Expr, Literal
+from plait.query.query import Stream, resolve
+from plait.query.sql.literals import cast, interval, negated, number
+from plait.query.sql.source import Source
+
+NULL = Literal(None, pa.null())
+
+_BINARY: Mapping[type[exp.Expr], str] = {
+    exp.EQ: "eq",
+    exp.NEQ: "ne",
+    exp.LT: "lt",
+    exp.LTE: "le",
+    exp.GT: "gt",
+    exp.GTE: "ge",
+    exp.NullSafeEQ: "nseq",
+    exp.Add: "add",
+    exp.Sub: "sub",
+    exp.Mul: "mul",
+    exp.Div: "div",
+    exp.Mod: "mod",
+    exp.And: "and",
+    exp.Or: "or",
+}
+_UNARY: Mapping[type[exp.Expr], str] = {
+    exp.Abs: "abs",
+    exp.Ceil: "ceil",
+    exp.Floor: "floor",
+    exp.Length: "length",
+    exp.Lower: "lower",
+    exp.Trim: "trim",
+    exp.UnixMicros: "unix_micros",
+    exp.Upper: "upper",
+}
+_LISTS: Mapping[type[exp.Expr], str] = {
+    exp.Coalesce: "coalesce",
+    exp.Concat: "concat",
+    exp.Greatest: "greatest",
+    exp.Least: "least",
+}
+_FLAGS = frozenset(
+    # How sqlglot would write the node in other dialects; the meaning here is Spark's.
+    {"safe", "coalesce", "ignore_nulls", "typed"}
+)
+_SPOKEN: Mapping[type[exp.Expr], str] = {
+    exp.Subquery: "a subquery",
+    exp.Select: "a subquery",
+    exp.Exists: "EXISTS",
+    exp.Window: "a window function (OVER)",
+    exp.Placeholder: "a parameter",
+    exp.Parameter: "a parameter",
+    exp.SessionParameter: "a parameter",
+    exp.Bracket: "an element of an array or map ([...])",
+    exp.Dot: "a field of a struct",
+    exp.Tuple: "a list of values in parentheses",
+    exp.Star: "*",
+    exp.QueryTransform: "TRANSFORM",
+    exp.WithinGroup: "WITHIN GROUP",
+    exp.Alias: "AS within an expression",
+    exp.Aliases: "AS within an expression",
+    exp.RegexpLike: "RLIKE",
+    exp.ILike: "ILIKE",
+    exp.IntDiv: "DIV",
+    exp.Escape: "LIKE ... ESCAPE",
+    exp.Lambda: "a lambda",
+    exp.Collate: "COLLATE",
+    exp.Any: "ANY",
+    exp.All: "ALL",
+    exp.Explode: "EXPLODE",
+    exp.Unnest: "UNNEST",
+}
+_REMEDY = f"supported functions: {', '.join(sorted(FUNCTIONS))}, case, if, nullif, cast"
+
+
+class Translation:
+    """Expressions over some streams, from one text.
+
+    `merged` maps the columns of JOIN ... USING to the stream that a bare name means.
+    """
+
+    def __init__(
+        self, source: Source, streams: Sequence[Stream], merged: Mapping[str, str] | None = None
+    ) -> None:
+        self.source = source
+        self.streams = streams
+        self.merged = merged or {}
+
+    def expression(self, node: exp.Expr) -> Expr:
+        """The value of `plait.query.expr` that means the same."""
+        kind = type(node)
+        if kind in _BINARY:
+            self.only(node, "this", "expression")
+            return Call(_BINARY[kind], (self.part(node, "this"), self.part(node, "expression")))
+        if kind in _UNARY:
+            self.only(node, "this")
+            return Call(_UNARY[kind], (self.part(node, "this"),))
+        if kind is exp.Concat and "start" not in node.meta:
+            return self.adjacent(node)
+        if kind in _LISTS:
+            self.only(node, "this", "expressions")
+            parts = [node.this] if node.args.get("this") is not None else []
+            args = tuple(self.expression(arg) for arg in [*parts, *node.expressions])
+            return Call(_LISTS[kind], args)
+        if kind in _SPECIAL:
+            return _SPECIAL[kind](self, node)
+        self.refuse(node)
+        raise AssertionError
+
+    def adjacent(self, node: exp.Expr) -> Literal:
+        """String literals side by side: `'a' 'b'` is ab, `'a''b'` is a'b, as since Spark 4."""
+        texts = [text.name for text in node.expressions]
+        readings = set(self.source.adjacent(texts))
+        if len(readings) != 1:
+            self.source.refuse("a row of strings", node, remedy="write it as one string")
+        return Literal(readings.pop(), pa.string())
+
+    def part(self, node: exp.Expr, name: str) -> Expr:
+        """The argument `name` of a node, translated."""
+        return self.expression(node.args[name])
+
+    def only(self, node: exp.Expr, *known: str) -> None:
+        """Refuse a node that says more than the named arguments: nothing is ignored."""
+        for name, argument in node.args.items():
+            if name not in known and name not in _FLAGS and argument not in (None, False, []):
+                self.source.refuse(
+                    f"{spoken(self.source, node)} with {name.strip('_').upper()}", node
+                )
+
+    def refuse(self, node: exp.Expr) -> None:
+        """Refuse a node by its name."""
+        if isinstance(node, exp.AggFunc):
+            self.source.refuse(
+                f"the aggregate function {spoken(self.source, node)}",
+                node,
+                remedy="Plait joins; aggregate the results afterwards",
+            )
+        if isinstance(node, exp.Func) and type(node) not in _SPOKEN:
+            self.source.refuse(f"the function {spoken(self.source, node)}", node, remedy=_REMEDY)
+        self.source.refuse(spoken(self.source, node), node)
+
+    def column(self, node: exp.Expr) -> Expr:
+        """A column; names are found in other cases too, as in Spark, if only one matches."""
+        if node.args.get("db") is not None:
+            self.source.refuse(f"{node.sql('spark')}, a field of a struct,", node)
+        self.only(node, "this", "table")
+        if isinstance(node.this, exp.Star):
+            self.source.refuse("* within an expression", node)
+        name, stream = node.name, node.args.get("table")
+        with self.source.placing(node):
+            if stream is None:
+                return self._bare(name)
+            owner = spelled(stream.name, [s.name for s in self.streams])
+            fields = [f.name for s in self.streams if s.name == owner for f in s.fields]
+            return resolve(self.streams, spelled(name, fields), owner)
+
+    def _bare(self, name: str) -> Column:
+        every = list(dict.fromkeys(f.name for s in self.streams for f in s.fields))
+        exact = spelled(name, every)
+        return resolve(self.streams, exact, self.merged.get(exact))
+
+
+def spelled(name: str, known: Sequence[str]) -> str:
+    """The known name that `name` means: itself, or the only one that differs in case alone."""
+    if name in known:
+        return name
+    matches = [k for k in known if k.lower() == name.lower()]
+    return matches[0] if len(matches) == 1 else name
+
+
+def spoken(source: Source, node: exp.Expr) -> str:
+    """What a person calls this node."""
+    if type(node) in _SPOKEN:
+        return _SPOKEN[type(node)]
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper()
+    if isinstance(node, exp.Func):
+        start = node.meta.get("start")
+        if start is not None:
+            token = source.tokens[source.token_at(start - len(source.lead))]
+            return token.text.upper()
+        return node.sql_name()
+    return node.key.upper()
+
+
+def _literal(t: Translation, node: exp.Expr) -> Expr:
+    assert isinstance(node, exp.Literal)
+    return Literal(node.this, pa.string()) if node.is_string else number(t.source, node)
+
+
+def _hex(t: Translation, node: exp.Expr) -> Expr:
+    digits = node.name.zfill(len(node.name) + len(node.name) % 2)
+    return Literal(bytes.fromhex(digits), pa.binary())
+
+
+def _negation(t: Translation, node: exp.Expr) -> Expr:
+    inner = t.part(node, "this")
+    folded = negated(inner) if isinstance(inner, Literal) else None
+    return folded or Call("neg", (inner,))
+
+
+def _is(t: Translation, node: exp.Expr) -> Expr:
+    t.only(node, "this", "expression")
+    other = node.args["expression"]
+    if isinstance(other, exp.Null):
+        return Call("is_null", (t.part(node, "this"),))
+    if isinstance(other, exp.Boolean):
+        return Call("nseq", (t.part(node, "this"), t.expression(other)))
+    t.source.refuse(f"IS {other.sql('spark')}", node)
+
+
+def _in(t: Translation, node: exp.Expr) -> Expr:
+    if node.args.get("query") is not None:
+        t.source.refuse("a subquery", node, remedy="IN takes a list of constants")
+    t.only(node, "this", "expressions")
+    if not node.expressions:
+        t.source.refuse("IN without a list", node, remedy="write IN (1, 2)")
+    listed = [t.expression(item) for item in node.expressions]
+    for item, place in zip(listed, node.expressions, strict=True):
+        if not isinstance(item, Literal):
+            t.source.refuse(f"{item} in the list of IN", place, remedy="it takes constants only")
+    return Call("in", (t.part(node, "this"), *listed))
+
+
+def _like(t: Translation, node: exp.Expr) -> Expr:
+    t.only(node, "this", "expression", "negate")
+    pattern = t.part(node, "expression")
+    if not isinstance(pattern, Literal):
+        t.source.refuse("LIKE with a pattern that is no constant", node, remedy="quote the pattern")
+    like = Call("like", (t.part(node, "this"), pattern))
+    return Call("not", (like,)) if node.args.get("negate") else like
+
+
+def _between(t: Translation, node: exp.Expr) -> Expr:
+    t.only(node, "this", "low", "high")
+    value = t.part(node, "this")
+    low, high = t.part(node, "low"), t.part(node, "high")
+    return Call("and", (Call("ge", (value, low)), Call("le", (value, high))))
+
+
+def _case(t: Translation, node: exp.Expr) -> Expr:
+    t.only(node, "this", "ifs", "default")
+    subject = t.part(node, "this") if node.args.get("this") is not None else None
+    args: list[Expr] = []
+    for when in node.args["ifs"]:
+        condition = t.part(when, "this")
+        args += [condition if subject is None else Call("eq", (subject, condition))]
+        args += [t.part(when, "true")]
+    default = node.args.get("default")
+    return Call("case", (*args, NULL if default is None else t.expression(default)))
+
+
+def _if(t: Translation, node: exp.Expr) -> Expr:
+    t.only(node, "this", "true", "false")
+    other = NULL if node.args.get("false") is None else t.part(node, "false")
+    return Call("case", (t.part(node, "this"), t.part(node, "true"), other))
+
+
+def _nullif(t: Translation, node: exp.Expr) -> Expr:
+    t.only(node, "this", "expression")
+    value = t.part(node, "this")
+    return Call("case", (Call("eq", (value, t.part(node, "expression"))), NULL, value))
+
+
+def _cast(t: Translation, node: exp.Expr) -> Expr:
+    t.only(node, "this", "to")
+    assert isinstance(node, exp.Cast)
+    return cast(t.source, node, t.part(node, "this"))
+
+
+def _round(t: Translation, node: exp.Expr) -> Expr:
+    t.only(node, "this", "decimals")
+    digits = () if node.args.get("decimals") is None else (t.part(node, "decimals"),)
+    return Call("round", (t.part(node, "this"), *digits))
+
+
+def _substring(t: Translation, node: exp.Expr) -> Expr:
+    t.only(node, "this", "start", "length")
+    if node.args.get("start") is None:
+        t.source.refuse("SUBSTRING without a start", node)
+    count = () if node.args.get("length") is None else (t.part(node, "length"),)
+    return Call("substring", (t.part(node, "this"), t.part(node, "start"), *count))
+
+
+def _interval(t: Translation, node: exp.Expr) -> Expr:
+    assert isinstance(node, exp.Interval)
+    return interval(t.source, node)
+
+
+def _distinct_from(t: Translation, node: exp.Expr) -> Expr:
+    return Call("not", (Call("nseq", (t.part(node, "this"), t.part(node, "expression"))),))
+
+
+_SPECIAL: Mapping[type[exp.Expr], Callable[[Translation, exp.Expr], Expr]] = {
+    exp.Between: _between,
+    exp.Boolean: lambda t, node: Literal(bool(node.this), pa.bool_()),
+    exp.Case: _case,
+    exp.Cast: _cast,
+    exp.Column: Translation.column,
+    exp.DPipe: lambda t, node: Call("concat", (t.part(node, "this"), t.part(node, "expression"))),
+    exp.HexString: _hex,
+    exp.If: _if,
+    exp.In: _in,
+    exp.Interval: _interval,
+    exp.Is: _is,
+    exp.Like: _like,
+    exp.Literal: _literal,
+    exp.Neg: _negation,
+    exp.Not: lambda t, node: Call("not", (t.part(node, "this"),)),
+    exp.Null: lambda t, node: NULL,
+    exp.NullSafeNEQ: _distinct_from,
+    exp.Nullif: _nullif,
+    exp.Paren: lambda t, node: t.part(node, "this"),
+    exp.RawString: lambda t, node: Literal(node.this, pa.string()),
+    exp.Round: _round,
+    exp.Substring: _substring,
+    exp.TryCast: _cast,
+}

@@ -1,0 +1,163 @@
+"""Constants of SQL: numbers, typed strings, lengths of time, and the names of types."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal
+
+import pyarrow as pa
+from sqlglot import exp
+
+from plait.errors import WindowError
+from plait.query.durations import LONGEST, micros, unit_micros
+from plait.query.expr import Cast, Expr, Literal
+from plait.query.sql.source import Source
+from plait.query.values.convert import convert, has_zone
+from plait.query.values.forms import Unfit
+
+_D = exp.DataType.Type
+_TYPES = {
+    _D.BOOLEAN: pa.bool_(),
+    _D.TINYINT: pa.int8(),
+    _D.SMALLINT: pa.int16(),
+    _D.INT: pa.int32(),
+    _D.BIGINT: pa.int64(),
+    _D.FLOAT: pa.float32(),
+    _D.DOUBLE: pa.float64(),
+    _D.TEXT: pa.string(),
+    _D.BINARY: pa.binary(),
+    _D.VARBINARY: pa.binary(),
+    _D.DATE: pa.date32(),
+    _D.TIMESTAMP: pa.timestamp("us"),
+    _D.TIMESTAMPTZ: pa.timestamp("us"),
+    _D.TIMESTAMPNTZ: pa.timestamp("us"),
+    _D.TIMESTAMPLTZ: pa.timestamp("us", "UTC"),
+}
+"""Spark's TIMESTAMP has the session's zone; a query here has none, so that it has no zone."""
+
+_SPAN = ("DAY", "HOUR", "MINUTE", "SECOND")
+_LONG_UNITS = {"MONTH": "days", "YEAR": "days", "QUARTER": "days"}
+
+
+def number(source: Source, node: exp.Literal) -> Literal:
+    """A number as Spark types it: an integer, a decimal with its digits, or with `e` a double."""
+    text = node.name.replace("_", "")
+    if "e" in text.lower():
+        return Literal(float(text), pa.float64())
+    value = Decimal(text)
+    if "." not in text and -(2**63) <= value < 2**63:
+        return Literal(int(value), pa.int64())
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = -exponent
+    precision = max(len(digits), scale)
+    if precision > 38:
+        source.refuse(f"a number of {precision} digits", node, remedy="38 are the most; add an e0")
+    return Literal(value, pa.decimal128(precision, scale))
+
+
+def sql_type(source: Source, node: exp.DataType, within: exp.Expr) -> pa.DataType:
+    """The Arrow type of a type that SQL names."""
+    if node.this == _D.DECIMAL:
+        given = [int(p.name) for p in node.expressions]
+        precision, scale = (*given, 0)[:2] if given else (10, 0)
+        if not (1 <= precision <= 38 and 0 <= scale <= precision):
+            source.refuse(f"DECIMAL({precision}, {scale})", within, remedy="1 to 38 digits")
+        return pa.decimal128(precision, scale)
+    if node.this not in _TYPES:
+        names = "BOOLEAN, INT, BIGINT, DOUBLE, DECIMAL, STRING, BINARY, DATE, TIMESTAMP"
+        source.refuse(f"the type {node.sql('spark')}", within, remedy=f"there are {names}, ...")
+    return _TYPES[node.this]
+
+
+def cast(source: Source, node: exp.Cast, operand: Expr) -> Expr:
+    """A cast; that of a constant is computed at once.
+
+    `DATE '...'` and `TIMESTAMP '...'` are constants too, and must have a value. A timestamp whose
+    text names a zone is an instant (UTC).
+    """
+    target = sql_type(source, node.to, node)
+    if not isinstance(operand, Literal):
+        return Cast(operand, target)
+    typed = not isinstance(node, exp.TryCast) and pa.types.is_temporal(target)
+    if typed and isinstance(operand.value, str) and has_zone(operand.value):
+        target = pa.timestamp("us", "UTC") if pa.types.is_timestamp(target) else target
+    try:
+        value = convert(pa.scalar(operand.value, operand.type), target)
+    except Unfit:
+        return Cast(operand, target)
+    if typed and not value.is_valid and operand.value is not None:
+        source.refuse(
+            f"{node.to.sql('spark')} {operand}",
+            node,
+            verdict="has no value",
+            remedy="write for example DATE '2024-12-31' or TIMESTAMP '2024-12-31 23:59:59'",
+        )
+    return Literal(value.as_py(), target)
+
+
+def interval(source: Source, node: exp.Interval) -> Literal:
+    """A length of time: `INTERVAL 10 SECONDS`, `INTERVAL '1 minute 30 seconds'`, ..."""
+    amount, unit = node.this, node.args.get("unit")
+    if not isinstance(amount, exp.Literal):
+        source.refuse("an INTERVAL that is not a constant", node, remedy="write a number in it")
+    with source.placing(node):
+        if isinstance(unit, exp.IntervalSpan):
+            total = _span(source, node, amount.name, unit)
+        else:
+            text = f"{amount.name} {unit.name}" if unit is not None else amount.name
+            for word in re.findall(r"[a-zA-Z]+", text):
+                if word.upper().removesuffix("S") in _LONG_UNITS:
+                    source.refuse(
+                        f"an INTERVAL of {word.upper()}",
+                        node,
+                        remedy="it has no fixed length; write it in days",
+                    )
+                if unit_micros(word) is None:
+                    source.refuse(f"the unit {word.upper()} of INTERVAL", node)
+            total = micros(text, what="INTERVAL")
+    return length(total)
+
+
+def length(total: int) -> Literal:
+    """A length of time as a constant.
+
+    >>> str(length(1_500_000).value)
+    '0:00:01.500000'
+    """
+    return Literal(dt.timedelta(microseconds=total), pa.duration("us"))
+
+
+def _span(source: Source, node: exp.Interval, text: str, unit: exp.IntervalSpan) -> int:
+    """`INTERVAL '1 10:30:00' DAY TO SECOND`."""
+    first, last = unit.this.name.upper(), unit.expression.name.upper()
+    if first not in _SPAN or last not in _SPAN or _SPAN.index(first) >= _SPAN.index(last):
+        source.refuse(f"INTERVAL {first} TO {last}", node, remedy="write it in days and seconds")
+    units = _SPAN[_SPAN.index(first) : _SPAN.index(last) + 1]
+    match = re.fullmatch(r"\s*([+-]?)\s*([\d .:]+?)\s*", text)
+    parts = re.split(r"[ :]", match[2]) if match else []
+    if match is None or len(parts) != len(units) or not all(parts):
+        raise WindowError(
+            f"{text!r} is not a length of time from {first} to {last}",
+            remedy="write for example INTERVAL '1 10:30:00' DAY TO SECOND",
+        )
+    total = sum(micros(f"{p} {u}", what="INTERVAL") for p, u in zip(parts, units, strict=True))
+    if total > LONGEST:
+        raise WindowError(f"INTERVAL {text!r} is longer than a century")
+    return -total if match[1] == "-" else total
+
+
+def negated(literal: Literal) -> Literal | None:
+    """The constant with the other sign, if it is a number or a length of time."""
+    match literal.value:
+        case bool():
+            return None
+        case int() as whole:
+            # The one integer that has a sign of its own: -(2**63) fits, 2**63 does not.
+            return Literal(-whole, pa.int64())
+        case Decimal() as exact if exact == 2**63 and exact.as_tuple().exponent == 0:
+            return Literal(-(2**63), pa.int64())
+        case float() | Decimal() | dt.timedelta() as other:
+            return Literal(-other, literal.type)
+    return None

@@ -1,0 +1,123 @@
+"""SELECT lists: what they select, and what the result's columns are called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from plait.errors import QueryError
+from plait.query.evaluate import type_of
+from plait.query.expr import Column, Expr
+from plait.query.query import Output, Stream, stream_index
+from plait.query.sql.expressions import Translation, spelled
+from plait.query.sql.source import Source, refusing_endless_nesting
+
+_LEAD = "SELECT "
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A selected expression, with its alias if it has one."""
+
+    expr: Expr
+    alias: str | None
+
+
+def parse_output(text: str, streams: Sequence[Stream]) -> list[Output]:
+    """The result columns that a select list asks for.
+
+    >>> import pyarrow as pa
+    >>> from plait.query.query import Field
+    >>> fields = (Field("k", pa.int64()), Field("ts", pa.timestamp("us")))
+    >>> streams = [Stream("a", fields, "ts"), Stream("b", fields, "ts")]
+    >>> [str(o) for o in parse_output("a.ts, b.ts, a.k * 2 AS double", streams)]
+    ['a.ts AS a_ts', 'b.ts AS b_ts', 'a.k * 2 AS double']
+    """
+    return parse_select([text], streams)
+
+
+@refusing_endless_nesting
+def parse_select(texts: Sequence[str], streams: Sequence[Stream]) -> list[Output]:
+    """The result columns of several select lists, one after the other."""
+    return name_items([item for text in texts for item in _items(text, streams)])
+
+
+def _items(text: str, streams: Sequence[Stream]) -> Iterator[Item]:
+    source = Source(text, lead=_LEAD)
+    statements = source.parse()
+    select = statements[0] if statements else None
+    if len(statements) > 1:
+        source.refuse("a second statement", statements[1], remedy="leave out the semicolon")
+    if not isinstance(select, exp.Select) or not select.expressions:
+        raise QueryError(f"{text!r} selects nothing", remedy="write for example 'trades.price'")
+    for name, argument in select.args.items():
+        if name != "expressions" and argument:
+            source.refuse(
+                f"{name.strip('_').upper()} in a select list",
+                source.keyword(name.strip("_").upper()) or 0,
+                remedy="list columns and expressions only",
+            )
+    translation = Translation(source, streams)
+    for node in select.expressions:
+        yield from items_of(translation, node)
+
+
+def items_of(translation: Translation, node: exp.Expr) -> Iterator[Item]:
+    """What one entry of a select list stands for: a star is several columns."""
+    source = translation.source
+    alias = None
+    if isinstance(node, exp.Alias):
+        node, alias = node.this, node.alias
+    star = node.this if isinstance(node, exp.Column) else node
+    if isinstance(star, exp.Star):
+        translation.only(star)
+        owner = node.args.get("table") if isinstance(node, exp.Column) else None
+        if alias is not None:
+            source.refuse("an alias for *", node, remedy="name the columns one by one")
+        yield from _star(translation, owner)
+        return
+    expr = translation.expression(node)
+    with source.placing(node):
+        type_of(expr, lambda c: _type(translation.streams, c))
+    yield Item(expr, alias)
+
+
+def _type(streams: Sequence[Stream], column: Column) -> object:
+    return streams[stream_index(streams, column.stream)].type_of(column.name)
+
+
+def _star(translation: Translation, owner: exp.Expr | None) -> Iterator[Item]:
+    streams = translation.streams
+    if owner is not None:
+        with translation.source.placing(owner):
+            name = spelled(owner.name, [s.name for s in streams])
+            streams = [streams[stream_index(streams, name)]]
+    for stream in streams:
+        for field in stream.fields:
+            # SELECT * shows a column of JOIN ... USING once.
+            if owner is None and translation.merged.get(field.name, stream.name) != stream.name:
+                continue
+            yield Item(Column(stream.name, field.name), None)
+
+
+def name_items(items: Sequence[Item]) -> list[Output]:
+    """The items with names: the alias, the column's name, or the expression's text.
+
+    Columns that would share a name with another result column are called `stream_column`.
+    """
+    taken = Counter(_first_name(item) for item in items)
+    return [
+        Output(f"{item.expr.stream}_{item.expr.name}", item.expr)
+        if isinstance(item.expr, Column) and item.alias is None and taken[item.expr.name] > 1
+        else Output(_first_name(item), item.expr)
+        for item in items
+    ]
+
+
+def _first_name(item: Item) -> str:
+    if item.alias is not None:
+        return item.alias
+    return item.expr.name if isinstance(item.expr, Column) else str(item.expr)

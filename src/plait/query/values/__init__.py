@@ -1,0 +1,1 @@
+"""The meaning of operators on Arrow columns: arrays in, arrays out."""
