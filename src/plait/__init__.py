@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from plait import errors as errors
-    from plait.query.builder import join as join
-    from plait.query.builder import sql as sql
+    from plait.api import join as join
+    from plait.api import sql as sql
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "errors", "join", "sql"]
@@ -20,7 +20,7 @@ def __getattr__(name: str) -> object:
     if name == "errors":
         return importlib.import_module("plait.errors")
     if name in ("join", "sql"):
-        return getattr(importlib.import_module("plait.query.builder"), name)
+        return getattr(importlib.import_module("plait.api"), name)
     raise AttributeError(f"module 'plait' has no attribute {name!r}")
 
 

@@ -79,6 +79,37 @@ class PlanError(PlaitError):
     """A plan that does not run this query."""
 
 
+class CheckpointMismatch(PlaitError):
+    """A checkpoint that was written by another query, or in another format."""
+
+
+class StatisticsError(PlaitError):
+    """A statistic that cannot be one: its name, its unit or its value is wrong."""
+
+
+class BudgetError(PlaitError):
+    """A budget that is no amount of CPU or memory."""
+
+
+class NoQualifiedPlan(PlaitError):
+    """No plan was found within the CPU and the memory there is."""
+
+
+class MemoryExceeded(PlaitError):
+    """A running plan that holds more than its memory limit: the state, the bytes, the limit."""
+
+    def __init__(self, state: str, state_bytes: int, total_bytes: int, limit: int) -> None:
+        super().__init__(
+            f"the plan holds {total_bytes} bytes, more than its memory limit of {limit}; the "
+            f"largest state is {state} with {state_bytes} bytes",
+            remedy="choose a plan with fewer intermediate states, or raise the limit",
+        )
+        self.state = state
+        self.state_bytes = state_bytes
+        self.total_bytes = total_bytes
+        self.limit = limit
+
+
 class SourceError(PlaitError):
     """A source that cannot be read, or does not have the schema of its stream."""
 

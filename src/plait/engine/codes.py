@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from plait.engine.columns import byte_strings, fixed_values, validity
+from plait.kernels.hashing import hash_integers, hash_strings
 from plait.kernels.intern import Interner
 from plait.kernels.jit import Bytes, Ints
 from plait.query.keys import plain
@@ -99,3 +101,17 @@ def _bits(values: pa.Array) -> Ints:
         bits[np.isnan(floats)] = _NAN_BITS
         return bits
     return fixed_values(values).astype(np.int64, copy=False)
+
+
+def hash_values(values: pa.Array, type_: pa.DataType) -> npt.NDArray[np.uint64]:
+    """A hash of each value of a key class, the same wherever and whenever it is computed."""
+    values = plain_array(values)
+    if values.type != type_:
+        values = _cast_or_null(values, type_)
+    if pt.is_decimal(type_):
+        words = np.ascontiguousarray(fixed_values(values)).view(np.uint8).reshape(-1)
+        starts = np.arange(len(values), dtype=np.int64) * 16
+        return hash_strings(words, starts, np.full(len(values), 16, np.int64))
+    if pt.is_large_string(type_) or pt.is_large_binary(type_):
+        return hash_strings(*byte_strings(values))
+    return hash_integers(_bits(values))

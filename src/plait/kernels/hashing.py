@@ -8,6 +8,7 @@ a mask that is applied to the hash; a mask of 0 makes all hashes collide, which 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plait.kernels.jit import Bytes, Ints, inlined, kernel
 
@@ -53,3 +54,21 @@ def combine(keys: Ints, codes: Ints, mask: np.uint64) -> None:
     """Mix the codes of one more key class into each key."""
     for i in range(len(keys)):
         keys[i] = np.int64(mix(np.uint64(keys[i]) ^ np.uint64(codes[i])) & mask)
+
+
+@kernel
+def hash_strings(data: Bytes, starts: Ints, lengths: Ints) -> NDArray[np.uint64]:
+    """The hash of each byte string."""
+    out = np.empty(len(starts), np.uint64)
+    for i in range(len(starts)):
+        out[i] = hash_bytes(data, starts[i], lengths[i], ALL_BITS)
+    return out
+
+
+@kernel
+def hash_integers(values: Ints) -> NDArray[np.uint64]:
+    """The hash of each integer."""
+    out = np.empty(len(values), np.uint64)
+    for i in range(len(values)):
+        out[i] = mix(np.uint64(values[i]))
+    return out

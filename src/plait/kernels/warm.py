@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plait.kernels import gather, ring
+from plait.kernels import gather, hashing, ring
 from plait.kernels.index import new_cursor, sweep
 from plait.kernels.intern import Interner
 from plait.kernels.jit import Ints
@@ -30,6 +30,7 @@ def warm() -> None:
     rows = ring.last_positions(window.ring.header, 4)
     ring.first_positions(window.ring.header, 0, 4)
     ring.positions_of(window.ring.header, ring.ids_of(window.ring.header, rows))
+    hashing.hash_integers(times)
     keep = np.ones(4, np.uint8)
     for column in (window.latest, times):
         ring.expired_prefix(window.ring.header, column, 0)
@@ -44,6 +45,7 @@ def warm() -> None:
     read_only = data.copy()
     read_only.flags.writeable = False
     for source in (data, read_only):
+        hashing.hash_strings(source, times, lengths)
         gather.copy_bytes(source, times, lengths, np.zeros(8, np.uint8), 0)
         Interner().encode(source, times, lengths)
     offsets = gather.lengths_to_offsets(lengths, rows)

@@ -1,0 +1,1 @@
+"""Many processors: who gets which tuples. Decisions and protocols without I/O."""

@@ -1,0 +1,167 @@
+"""Packets: the rows of one stream for one processor, as one binary value.
+
+Few large values are shuffled, sorted and stored instead of many small rows. Every pack task closes
+with a *beat* for every processor: how far the stream has come in event time as far as this task
+has seen, and what it counted. So every processor runs in every batch, and all of them see the same
+progress of every stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plait.cluster.routing import Hashes, Routing
+from plait.engine.codes import hash_values
+from plait.engine.ingest import BEFORE_ALL_TIMES, event_times
+from plait.plan.steps import on_arrival
+from plait.query.evaluate import evaluate
+from plait.query.expr import Expr
+from plait.query.query import Query, narrowed
+
+PACKET_ROWS = 1 << 18
+"""Rows that a pack task gathers before it sends them on."""
+
+
+class Packet(NamedTuple):
+    """Rows for a processor (`body`), or, without a body, the closing beat of a pack task."""
+
+    processor: int
+    stream: int
+    rows: int
+    newest: int = BEFORE_ALL_TIMES
+    null_times: int = 0
+    null_keys: int = 0
+    filtered: int = 0
+    body: bytes | None = None
+
+
+def encode_rows(rows: pa.RecordBatch) -> bytes:
+    """Rows as an Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_batch(rows)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def decode_rows(body: bytes) -> pa.RecordBatch:
+    """The inverse of `encode_rows`."""
+    with pa.ipc.open_stream(body) as reader:
+        return reader.read_next_batch()
+
+
+def lean(query: Query) -> Query:
+    """The query that a processor runs: conditions on one stream are done, other columns gone."""
+    done = {r for s in range(len(query.streams)) for r in on_arrival(query, s)}
+    residuals = tuple(e for r, e in enumerate(query.residuals) if r not in done)
+    return narrowed(replace(query, residuals=residuals))
+
+
+@dataclass(frozen=True, slots=True)
+class Packer:
+    """Turns the rows of one stream into packets; a value that travels to where the tasks are."""
+
+    query: Query
+    stream: int
+    routing: Routing
+
+    def pack(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
+        """The packets of one task, and its closing beats."""
+        counts = Packet(0, self.stream, 0)
+        needed = [f.name for f in lean(self.query).streams[self.stream].fields]
+        for chunk in _chunks(batches):
+            rows, counts = self._admit(chunk, counts)
+            if rows.num_rows:
+                for processor, part in self._split(rows, needed):
+                    body = encode_rows(part)
+                    yield Packet(processor, self.stream, part.num_rows, body=body)
+        for processor in range(self.routing.processors):
+            yield counts._replace(processor=processor)
+
+    def _admit(self, rows: pa.RecordBatch, counts: Packet) -> tuple[pa.RecordBatch, Packet]:
+        """The rows that may be in a result, as far as they tell by themselves."""
+        stream = self.query.streams[self.stream]
+        timed, null_times = _valid(rows, [stream.time])
+        newest = counts.newest
+        if timed.num_rows:
+            newest = max(newest, int(event_times(timed.column(stream.time)).max()))
+        chosen = timed
+        for r in on_arrival(self.query, self.stream):
+            chosen = chosen.filter(_truth(self.query.residuals[r], chosen))
+        graph = self.query.graph
+        keys = [
+            name
+            for k in graph.classes_of(self.stream)
+            for name in graph.classes[k].columns[self.stream]
+        ]
+        joinable, null_keys = _valid(chosen, keys)
+        return joinable, counts._replace(
+            rows=counts.rows + rows.num_rows,
+            newest=newest,
+            null_times=counts.null_times + null_times,
+            filtered=counts.filtered + timed.num_rows - chosen.num_rows,
+            null_keys=counts.null_keys + null_keys,
+        )
+
+    def _split(
+        self, rows: pa.RecordBatch, needed: list[str]
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        graph = self.query.graph
+        hashes: dict[int, Hashes] = {}
+        for k in graph.classes_of(self.stream):
+            if self.routing.shares[k] > 1:
+                name = graph.classes[k].columns[self.stream][0]
+                hashes[k] = hash_values(rows.column(name), graph.classes[k].type)
+        sent = rows.select(needed)
+        table = np.array(self.routing.table)
+        cells = self.routing.cells(hashes, rows.num_rows)
+        for offset in self.routing.replicas(graph.classes_of(self.stream)):
+            yield from _by_processor(sent, table[cells + offset])
+
+
+def _valid(rows: pa.RecordBatch, columns: list[str]) -> tuple[pa.RecordBatch, int]:
+    """The rows without nulls in some columns, and how many others there were."""
+    before = rows.num_rows
+    for name in columns:
+        if rows.column(name).null_count:
+            rows = rows.filter(rows.column(name).is_valid())
+    return rows, before - rows.num_rows
+
+
+def _truth(condition: Expr, rows: pa.RecordBatch) -> pa.Array:
+    verdict = evaluate(condition, lambda c: rows.column(c.name), rows.num_rows)
+    return pc.fill_null(verdict.cast(pa.bool_()), False)
+
+
+def _by_processor(
+    rows: pa.RecordBatch, processors: npt.NDArray[np.int64]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if (processors == processors[0]).all():
+        yield int(processors[0]), rows
+        return
+    order = np.argsort(processors, kind="stable")
+    numbers = np.arange(int(processors.max()) + 2)
+    for number, (start, stop) in enumerate(pairwise(np.searchsorted(processors[order], numbers))):
+        if stop > start:
+            yield number, rows.take(pa.array(order[start:stop]))
+
+
+def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in larger batches."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= PACKET_ROWS:
+            yield pa.concat_batches(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield pa.concat_batches(waiting)

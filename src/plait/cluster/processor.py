@@ -1,0 +1,270 @@
+"""One processor: an engine whose base windows are durable in a store.
+
+*Correct output.* Over all batches, the results whose tuples were routed to this processor, each
+exactly once, if the store commits what a batch wrote together with what it returned, and a batch
+that is repeated begins from the store as it was before it.
+
+*Invariants.* The store holds the truth: the rows of the live windows, one segment per batch and
+stream, and a header with the newest event time of every stream and a token that names this very
+state. The engine in memory is a cache of it and is used only when its token is the header's;
+otherwise it is rebuilt from the segments. A batch that fails half-way leaves no engine behind, or
+one whose token no header has.
+
+*Cost.* A batch writes its own rows and a header of constant size, and removes the segments that
+have expired. Rebuilding costs the live windows.
+
+*Ties and time.* Rows are late against the watermarks at the beginning of the batch, which follow
+from the header, so all processors agree: every pack task tells every processor how far it has come.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterable, Iterator, MutableMapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from plait.cluster.contract import Contract, difference
+from plait.cluster.packets import Packet, decode_rows, encode_rows
+from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals, event_times
+from plait.engine.tree import TreeEngine
+from plait.errors import CheckpointMismatch
+from plait.plan.jtree import Node
+from plait.query.query import Query
+
+
+class Store(Protocol):
+    """Where a processor's durable state is; whoever owns it commits batch by batch."""
+
+    def read_header(self) -> str | None:
+        """The header, None before the first batch."""
+
+    def write_header(self, text: str) -> None:
+        """Replace the header."""
+
+    def read_contract(self) -> str | None:
+        """What the state was written for."""
+
+    def write_contract(self, text: str) -> None:
+        """Say what the state is written for, once."""
+
+    def segments(self) -> Iterable[tuple[int, int, int, bytes]]:
+        """All segments: number, stream, newest event time, rows."""
+
+    def write_segment(self, segment: int, stream: int, newest: int, body: bytes) -> None:
+        """Add a segment."""
+
+    def remove_segment(self, segment: int, stream: int) -> None:
+        """Remove a segment that has expired."""
+
+
+@dataclass(slots=True)
+class Live:
+    """An engine in memory, and what is durable of it."""
+
+    token: str
+    engine: TreeEngine
+    newest: list[int]
+    segments: deque[tuple[int, int, int]] = field(default_factory=deque)
+    """(segment, stream, newest event time) of everything in the store, oldest first."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What a processor did in one batch."""
+
+    processor: int
+    batch: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+    """Rows of each stream that pack tasks saw; the same in the reports of all processors."""
+    null_times: dict[str, int] = field(default_factory=dict)
+    null_keys: dict[str, int] = field(default_factory=dict)
+    filtered: dict[str, int] = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
+    """Late rows of each stream at this processor."""
+    routed: dict[str, int] = field(default_factory=dict)
+    """Rows of each stream that came to this processor: skew shows here."""
+    results: int = 0
+    rebuilt: bool = False
+    written_bytes: int = 0
+    segments: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+    watermarks: dict[str, int] = field(default_factory=dict)
+    """In microseconds; a stream that was never seen is missing."""
+    plan: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """The inverse of `to_json`."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """What a processor runs; a value that travels to where the tasks are."""
+
+    query: Query
+    plan: Node
+    contract: Contract
+
+    def run(
+        self,
+        number: int,
+        packets: Iterable[Packet],
+        store: Store,
+        cache: MutableMapping[int, Live],
+    ) -> Iterator[pa.RecordBatch | Report]:
+        """Join one batch of packets; yields results, and at the end the report."""
+        began = time.perf_counter()
+        names = self.query.names
+        header = self._header(store)
+        live, rebuilt = self._live(cache.pop(number, None), header, store)
+        report = Report(number, header["batch"] + 1, rebuilt=rebuilt, plan=str(self.plan))
+        rows, newest = _gather(packets, names, report)
+        ready = time.perf_counter()
+        watermarks = self._watermarks(live.newest)
+        arrivals: dict[int, Arrivals] = {}
+        kept: dict[int, pa.RecordBatch] = {}
+        for stream, parts in sorted(rows.items()):
+            batch = pa.concat_batches(parts)
+            admitted = live.engine.admit(stream, batch, watermarks[stream])
+            arrivals[stream] = admitted.arrivals
+            kept[stream] = batch
+            if admitted.late is not None:
+                report.late[names[stream]] = admitted.late.num_rows
+                kept[stream] = batch.filter(
+                    pa.array(self._times(stream, batch) >= watermarks[stream])
+                )
+        live.newest = [max(n, newest.get(s, n)) for s, n in enumerate(live.newest)]
+        watermarks = self._watermarks(live.newest)
+        for found in live.engine.push(arrivals, watermarks):
+            report.results += found.num_rows
+            yield found
+        joined = time.perf_counter()
+        report.written_bytes = self._write_segments(store, live, report.batch, kept, watermarks)
+        live.token = uuid.uuid4().hex
+        written = {"batch": report.batch, "token": live.token, "newest": live.newest}
+        store.write_header(json.dumps(written))
+        cache[number] = live
+        report.segments = len(live.segments)
+        report.state_rows = sum(s.rows for s in live.engine.sizes())
+        report.state_bytes = live.engine.nbytes
+        report.watermarks = {
+            name: w for name, w in zip(names, watermarks, strict=True) if w > BEFORE_ALL_TIMES
+        }
+        report.seconds = {
+            "prepare": ready - began,
+            "join": joined - ready,
+            "write": time.perf_counter() - joined,
+        }
+        yield report
+
+    def _times(self, stream: int, rows: pa.RecordBatch) -> Any:
+        return event_times(rows.column(self.query.streams[stream].time))
+
+    def _watermarks(self, newest: list[int]) -> list[int]:
+        return [
+            n - s.delay if n > BEFORE_ALL_TIMES else n
+            for n, s in zip(newest, self.query.streams, strict=True)
+        ]
+
+    def _header(self, store: Store) -> dict[str, Any]:
+        text = store.read_header()
+        if text is None:
+            store.write_contract(self.contract.to_json())
+            return {"batch": 0, "token": "", "newest": [BEFORE_ALL_TIMES] * len(self.query.names)}
+        header: dict[str, Any] = json.loads(text)
+        return header
+
+    def _live(self, cached: Live | None, header: dict[str, Any], store: Store) -> tuple[Live, bool]:
+        """The engine of this state: the cached one if it is that, else rebuilt."""
+        token = header["token"]
+        if cached is not None and token and cached.token == token:
+            return cached, False
+        if token:
+            self._check_contract(store)
+        live = Live(token, TreeEngine(self.query, self.plan), list(header["newest"]))
+        rows: dict[int, list[pa.RecordBatch]] = {}
+        stored = []
+        for segment, stream, newest, body in store.segments() if token else ():
+            stored.append((segment, stream, newest))
+            rows.setdefault(stream, []).append(decode_rows(body))
+        live.segments = deque(sorted(stored))
+        arrivals = {
+            stream: live.engine.admit(stream, pa.concat_batches(parts), BEFORE_ALL_TIMES).arrivals
+            for stream, parts in rows.items()
+        }
+        live.engine.restore(arrivals, self._watermarks(live.newest))
+        return live, bool(token)
+
+    def _check_contract(self, store: Store) -> None:
+        text = store.read_contract()
+        stored = Contract.from_json(text) if text else None
+        if stored != self.contract:
+            raise CheckpointMismatch(
+                "the checkpoint belongs to another query: " + difference(stored, self.contract),
+                remedy="start this query with a new checkpoint location, or ask the old question",
+            )
+
+    def _write_segments(
+        self,
+        store: Store,
+        live: Live,
+        batch: int,
+        kept: dict[int, pa.RecordBatch],
+        watermarks: list[int],
+    ) -> int:
+        """Write the rows of this batch and remove what has expired; the bytes written."""
+        written = 0
+        for stream, rows in kept.items():
+            if rows.num_rows:
+                body = encode_rows(rows)
+                newest = int(self._times(stream, rows).max())
+                store.write_segment(batch, stream, newest, body)
+                live.segments.append((batch, stream, newest))
+                written += len(body)
+        cutoffs = [live.engine.cutoff(s, watermarks) for s in range(len(watermarks))]
+        left: deque[tuple[int, int, int]] = deque()
+        for segment, stream, newest in live.segments:
+            if newest < cutoffs[stream]:
+                store.remove_segment(segment, stream)
+            else:
+                left.append((segment, stream, newest))
+        live.segments = left
+        return written
+
+
+def _gather(
+    packets: Iterable[Packet], names: tuple[str, ...], report: Report
+) -> tuple[dict[int, list[pa.RecordBatch]], dict[int, int]]:
+    """The rows of each stream, and how far each has come, from the packets of a batch."""
+    rows: dict[int, list[pa.RecordBatch]] = {}
+    newest: dict[int, int] = {}
+    for packet in packets:
+        name = names[packet.stream]
+        if packet.body is not None:
+            rows.setdefault(packet.stream, []).append(decode_rows(packet.body))
+            _add(report.routed, name, packet.rows)
+            continue
+        newest[packet.stream] = max(newest.get(packet.stream, BEFORE_ALL_TIMES), packet.newest)
+        _add(report.rows, name, packet.rows)
+        _add(report.null_times, name, packet.null_times)
+        _add(report.null_keys, name, packet.null_keys)
+        _add(report.filtered, name, packet.filtered)
+    return rows, newest
+
+
+def _add(counts: dict[str, int], name: str, n: int) -> None:
+    if n:
+        counts[name] = counts.get(name, 0) + n
