@@ -1,0 +1,288 @@
+"""The commands and their options; what they do is in the modules beside this one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from plait import __version__
+from plait.errors import PlaitError
+
+app = typer.Typer(
+    name="plait",
+    help="Exact, fast multi-way windowed joins of streams.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+QueryArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="QUERY.sql", help="A file with the query; - reads standard input."),
+]
+TextOption = Annotated[
+    str | None, typer.Option("--query", "-q", metavar="SQL", help="The query itself.")
+]
+StreamOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--stream",
+        "-s",
+        metavar="NAME=PATH",
+        help="The rows of a table: a .parquet, .csv, .tsv or .jsonl file (text also .gz), "
+        "a directory of them, or a quoted pattern.",
+    ),
+]
+TimeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--time",
+        "-t",
+        metavar="[NAME=]COLUMN[:UNIT]",
+        help="The event-time column, of one table or of all. With :s, :ms, :us or :ns, an "
+        "integer column counts that unit since 1970.",
+    ),
+]
+WatermarkOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--watermark",
+        "-w",
+        metavar="[NAME=]DURATION",
+        help='How late rows may come, for one table or for all, for example "2 seconds".',
+    ),
+]
+TypeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--type",
+        metavar="NAME.COLUMN=TYPE",
+        help="The type of a column in CSV or JSON, in place of what the first rows suggest.",
+    ),
+]
+PlanOption = Annotated[
+    str | None,
+    typer.Option(
+        "--plan",
+        metavar="SHAPE",
+        help='The join tree, for example "((a b) c)"; or eddies or teddies, which do without.',
+    ),
+]
+PlanFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--plan-file", metavar="JSON", help="The plan, as plait explain --json writes it."
+    ),
+]
+
+
+@app.callback(invoke_without_command=True)
+def _plait(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    if version:
+        print(f"plait {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def run(
+    query: QueryArgument = None,
+    text: TextOption = None,
+    stream: StreamOption = None,
+    time: TimeOption = None,
+    watermark: WatermarkOption = None,
+    type_: TypeOption = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the results to a .parquet, .csv or .jsonl file.",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace output files that exist.")
+    ] = False,
+    late: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Write late rows: to DIR/NAME.parquet, or, with an extension, FILE-NAME.EXT.",
+        ),
+    ] = None,
+    bad_rows: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write malformed rows with the reasons.")
+    ] = None,
+    max_bad_rows: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Malformed rows allowed per table.")
+    ] = 1000,
+    order: Annotated[
+        Literal["event-time", "file"],
+        typer.Option(
+            help="event-time: each table sorted by time, no row is late. "
+            "file: rows arrive as they stand, watermarks decide what is late."
+        ),
+    ] = "event-time",
+    batch_rows: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Rows per batch, over all streams.")
+    ] = 100_000,
+    batch_seconds: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Event time per batch, in place of --batch-rows."),
+    ] = None,
+    plan: PlanOption = None,
+    plan_file: PlanFileOption = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the plan first.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
+) -> None:
+    """Run a query over files and write its results.
+
+    Example: plait run query.sql -s trades=trades.parquet -s quotes=quotes.csv -t ts -o out.parquet
+    """
+    from plait.cli.inputs import Inputs
+    from plait.cli.running import RunOptions, run_query
+
+    inputs = Inputs(query, text, stream, time, watermark, type_, plan, plan_file, max_bad_rows)
+    options = RunOptions(
+        out, overwrite, late, bad_rows, order, batch_rows, batch_seconds, explain, quiet
+    )
+    run_query(inputs, options)
+
+
+@app.command()
+def explain(
+    query: QueryArgument = None,
+    text: TextOption = None,
+    stream: StreamOption = None,
+    time: TimeOption = None,
+    watermark: WatermarkOption = None,
+    type_: TypeOption = None,
+    plan: PlanOption = None,
+    plan_file: PlanFileOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON, which --plan-file reads.")
+    ] = False,
+) -> None:
+    """Show how a query is understood, and the plan that runs it."""
+    from plait.cli.explaining import explain_query
+    from plait.cli.inputs import Inputs
+
+    inputs = Inputs(query, text, stream, time, watermark, type_, plan, plan_file)
+    explain_query(inputs, as_json=as_json)
+
+
+@app.command()
+def generate(
+    spec: Annotated[
+        Path | None,
+        typer.Argument(metavar="SPEC.json", help="What the streams are like; - reads stdin."),
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A built-in description: market.")
+    ] = None,
+    example: Annotated[
+        bool, typer.Option("--example", help="Print a description to start from.")
+    ] = False,
+    seconds: Annotated[float, typer.Option(metavar="S", help="Event time to cover.")] = 60.0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, other rows.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where to write NAME.FORMAT files.")
+    ] = None,
+    format_: Annotated[
+        Literal["parquet", "csv", "jsonl"], typer.Option("--format", help="The files' format.")
+    ] = "parquet",
+) -> None:
+    """Write seeded streams to files, to try things out."""
+    from plait.cli.generating import generate_streams
+
+    generate_streams(spec, preset, example, seconds, seed, out, format_)
+
+
+NameArgument = Annotated[str | None, typer.Argument(metavar="NAME", help="Which one.")]
+ListOption = Annotated[bool, typer.Option("--list", help="Print the names, one per line.")]
+JsonOption = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON.")
+]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", metavar="DIR", help="Draw the figure into a directory.")
+]
+SettingOption = Annotated[
+    list[str] | None,
+    typer.Option("--option", "-o", metavar="KEY=VALUE", help="Override a parameter."),
+]
+
+
+@app.command()
+def bench(
+    name: NameArgument = None,
+    list_: ListOption = False,
+    json: JsonOption = None,
+    plot: PlotOption = None,
+    option: SettingOption = None,
+) -> None:
+    """Measure Plait, beside its peers."""
+    from plait.cli.measuring import measure
+
+    measure("bench", name, list_, json, plot, option or [])
+
+
+@app.command()
+def experiment(
+    name: NameArgument = None,
+    list_: ListOption = False,
+    json: JsonOption = None,
+    plot: PlotOption = None,
+    option: SettingOption = None,
+) -> None:
+    """Repeat an experiment of the papers."""
+    from plait.cli.measuring import measure
+
+    measure("experiment", name, list_, json, plot, option or [])
+
+
+@app.command()
+def demo(
+    seconds: Annotated[
+        float, typer.Option(min=1.0, metavar="S", help="Event time to cover.")
+    ] = 60.0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, other rows.")] = 1,
+) -> None:
+    """Join four live streams, and check the answer with DuckDB."""
+    from plait.cli.demo import show_demo
+
+    show_demo(seconds, seed)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; the exit code is 0, 1 (a claim failed), 2 (an error) or 130."""
+    from plait.cli.show import show_error
+
+    usage_error = typer.BadParameter.__base__
+    assert usage_error is not None
+    try:
+        code = app(arguments, prog_name="plait", standalone_mode=False)
+    except PlaitError as error:
+        if os.environ.get("PLAIT_TRACEBACK"):
+            raise
+        show_error(error.message, error.remedy)
+        return 2
+    except (typer.Abort, KeyboardInterrupt):
+        code = 130
+    except usage_error.__base__ as error:  # type: ignore[misc]
+        remedy = getattr(error, "ctx", None)
+        name = remedy.command_path if remedy is not None else "plait"
+        show_error(error.format_message().rstrip("."), f"{name} --help shows what there is")
+        return 2
+    if code == 130:
+        print("interrupted", file=sys.stderr)
+    return code if isinstance(code, int) else 0

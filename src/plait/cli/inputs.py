@@ -1,0 +1,216 @@
+"""From the options of the command line to a checked query with its sources."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from plait.errors import (
+    DuplicateName,
+    PlaitError,
+    PlanError,
+    QueryError,
+    SourceError,
+    TimeColumnError,
+    UnboundedPair,
+    UnknownStream,
+    did_you_mean,
+)
+from plait.plan.jtree import mjoin
+from plait.plan.routed import Plan
+from plait.plan.serde import from_dict, loads
+from plait.query.builder import SqlQuery, sql
+from plait.query.query import Query
+from plait.runtime.run import parse_plan
+from plait.runtime.sources import EpochSource, Source, check_time, open_source
+from plait.runtime.sources.bad import DEFAULT_LIMIT
+from plait.runtime.sources.epoch import UNITS
+from plait.runtime.sources.types import parse_type
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What the command line says about the question, as it was typed."""
+
+    file: str | None
+    text: str | None
+    streams: Sequence[str] | None
+    times: Sequence[str] | None
+    watermarks: Sequence[str] | None
+    types: Sequence[str] | None
+    plan: str | None
+    plan_file: Path | None
+    max_bad_rows: int = DEFAULT_LIMIT
+
+    def asked(self) -> SqlQuery:
+        """The query with its sources, or the error that names the option at fault."""
+        return self.asked_and_titles()[0]
+
+    def asked_and_titles(self) -> tuple[SqlQuery, dict[str, str]]:
+        """The query with its sources, and a title for each stream: its table, if unique."""
+        text = self._sql()
+        paths = named(self.streams or (), "--stream", "trades=trades.parquet")
+        if not paths:
+            raise SourceError(
+                "no stream is given",
+                remedy="name the rows of each table: --stream trades=trades.parquet",
+            )
+        types = self._types(paths)
+        tables: dict[str, Source] = {
+            name: open_source(path, columns=types.get(name), max_bad_rows=self.max_bad_rows)
+            for name, path in paths.items()
+        }
+        times = self._times(tables)
+        watermarks = per_stream(self.watermarks or (), "--watermark", '"2 seconds"', tables)
+        try:
+            asked = sql(tables, text, time=times, watermark=watermarks)
+        except UnknownStream as error:
+            if "table" in error.message:
+                error.remedy += "; each table of the query needs its rows: --stream NAME=PATH"
+            raise
+        except TimeColumnError as error:
+            if "time(" in error.remedy:
+                error.remedy = "say it with --time, for example --time NAME=COLUMN"
+            raise
+        except UnboundedPair as error:
+            error.remedy = "end the query with WITHIN 10 SECONDS, or add a BETWEEN on both times"
+            raise
+        titles = _titles(asked, tables)
+        for name, table in tables.items():
+            if not any(source is table for source in asked.sources.values()):
+                raise UnknownStream(
+                    f"--stream {name}: the query has no table {name!r}",
+                    remedy=did_you_mean(name, dict.fromkeys(titles.values())),
+                )
+        return asked, titles
+
+    def tree(self, query: Query) -> Plan:
+        """The plan to run."""
+        if self.plan is not None and self.plan_file is not None:
+            raise PlanError("--plan and --plan-file are both given", remedy="leave one out")
+        if self.plan is not None:
+            return parse_plan(query, self.plan)
+        if self.plan_file is None:
+            return mjoin(query)
+        text = read_text(self.plan_file)
+        try:
+            value = json.loads(text)
+        except ValueError:
+            return loads(text, query)
+        explained = isinstance(value, dict) and "query" in value and "plan" in value
+        return from_dict(value["plan"] if explained else value, query)
+
+    def _sql(self) -> str:
+        if (self.file is None) == (self.text is None):
+            both = "a query file and --query are both given" if self.text else "no query is given"
+            raise QueryError(both, remedy='give a file, - for standard input, or -q "SELECT ..."')
+        if self.text is not None:
+            return self.text
+        assert self.file is not None
+        return sys.stdin.read() if self.file == "-" else read_text(Path(self.file))
+
+    def _types(self, paths: Mapping[str, str]) -> dict[str, dict[str, pa.DataType]]:
+        types: dict[str, dict[str, pa.DataType]] = {}
+        for place, type_ in named(self.types or (), "--type", "trades.price=double").items():
+            stream, _, column = place.partition(".")
+            if not column:
+                raise SourceError(
+                    f"--type {place} names no column", remedy="write NAME.COLUMN=TYPE"
+                )
+            check_known(stream, "--type", paths)
+            types.setdefault(stream, {})[column] = parse_type(type_)
+        return types
+
+    def _times(self, tables: dict[str, Source]) -> dict[str, str]:
+        """The event-time column of each table; sources that count are replaced in `tables`."""
+        given = per_stream(self.times or (), "--time", "ts", tables) or {}
+        if isinstance(given, str):
+            given = dict.fromkeys(tables, given)
+        times = {}
+        for stream, place in given.items():
+            column, _, unit = place.rpartition(":")
+            if unit not in UNITS or not column or place in tables[stream].schema.names:
+                column, unit = place, ""
+            if unit:
+                tables[stream] = EpochSource(tables[stream], stream, column, unit)
+            else:
+                check_time(stream, tables[stream], column)
+            times[stream] = column
+        return times
+
+
+def _titles(asked: SqlQuery, tables: Mapping[str, Source]) -> dict[str, str]:
+    origin = {
+        stream: next(name for name, table in tables.items() if table is source)
+        for stream, source in asked.sources.items()
+    }
+    names = list(origin.values())
+    return {s: table if names.count(table) == 1 else s for s, table in origin.items()}
+
+
+def named(values: Sequence[str], option: str, example: str) -> dict[str, str]:
+    """Settings NAME=VALUE, each name once.
+
+    >>> named(["a=1", "b=2"], "--stream", "trades=trades.parquet")
+    {'a': '1', 'b': '2'}
+    """
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, setting = value.partition("=")
+        if not (name and equals and setting):
+            raise PlaitError(
+                f"{option} {value!r} is not NAME=VALUE",
+                remedy=f"write for example {option} {example}",
+            )
+        if name in found:
+            raise DuplicateName(
+                f"{option} is given twice for {name!r}: {found[name]} and {setting}",
+                remedy="leave one out",
+            )
+        found[name] = setting
+    return found
+
+
+def per_stream(
+    values: Sequence[str], option: str, example: str, tables: Mapping[str, object]
+) -> dict[str, str] | str | None:
+    """Settings by table, or one for all of them; None if there are none."""
+    if not values:
+        return None
+    everywhere = [value for value in values if "=" not in value]
+    if not everywhere:
+        found = named(values, option, f"NAME={example}")
+        for name in found:
+            check_known(name, option, tables)
+        return found
+    if len(everywhere) > 1:
+        raise DuplicateName(
+            f"{option} is given twice for all streams: {' and '.join(everywhere)}",
+            remedy=f"write {option} NAME={everywhere[0]} for one of them",
+        )
+    own = named([value for value in values if "=" in value], option, f"NAME={example}")
+    for name in own:
+        check_known(name, option, tables)
+    return everywhere[0] if not own else {**dict.fromkeys(tables, everywhere[0]), **own}
+
+
+def check_known(name: str, option: str, tables: Mapping[str, object]) -> None:
+    """Refuse a setting for a table that no --stream names."""
+    if name not in tables:
+        raise UnknownStream(
+            f"{option} {name}: there is no --stream {name!r}", remedy=did_you_mean(name, tables)
+        )
+
+
+def read_text(path: Path) -> str:
+    """The text of a small file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "no text in UTF-8"
+        raise SourceError(f"{path} cannot be read: {reason}", remedy="check the path") from None

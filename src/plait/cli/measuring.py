@@ -1,0 +1,118 @@
+"""`plait bench` and `plait experiment`: measurements by name, shown and written as data."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from plait.cli.inputs import named
+from plait.cli.show import aligned, console, on_terminal, say
+from plait.errors import PlaitError
+
+_REGISTRIES = {"bench": "plait.bench.registry", "experiment": "plait.experiments.registry"}
+_NOUNS = {"bench": "benchmark", "experiment": "experiment"}
+
+
+def measure(
+    command: str,
+    name: str | None,
+    list_: bool,
+    json: Path | None,
+    plot: Path | None,
+    options: list[str],
+) -> None:
+    """List what can be measured, or measure one thing; exit with 1 if a claim does not hold."""
+    registry = _registry(command)
+    noun = _NOUNS[command]
+    names: list[str] = registry.names() if registry is not None else []
+    if list_:
+        for known in names:
+            print(known)
+        return
+    if name is None:
+        raise PlaitError(f"which {noun}?", remedy=_known(noun, names))
+    if registry is None or name not in names:
+        raise PlaitError(f"there is no {noun} {name!r}", remedy=_known(noun, names))
+    given = named(options, "--option", "key=value")
+    out = console(stderr=True)
+    if on_terminal():
+        with out.status(f"{name} ...") as status:
+            report = registry.run(name, given, lambda text: status.update(f"{name}: {text}"))
+    else:
+        report = registry.run(name, given)
+    if json is not None:
+        report.write_json(json)
+    drawn = None if plot is None else report.plot(plot)
+    _show(report)
+    for path in (json, drawn):
+        if path is not None:
+            say(f"written: {path}")
+    if not report.holds:
+        raise typer.Exit(1)
+
+
+def _registry(command: str) -> Any:
+    module = _REGISTRIES[command]
+    package = module.rpartition(".")[0]
+    if importlib.util.find_spec(package) is None or importlib.util.find_spec(module) is None:
+        return None
+    return importlib.import_module(module)
+
+
+def _known(noun: str, names: list[str]) -> str:
+    return f"known: {', '.join(names)}" if names else f"there is no {noun} yet"
+
+
+def _show(report: Any) -> None:
+    """A report as text: parameters, systems, series, ratios, claims."""
+    say(report.name, style="bold")
+    if report.parameters:
+        say("  " + ", ".join(f"{k} = {_number(v)}" for k, v in report.parameters.items()))
+    if report.systems:
+        keys = list(dict.fromkeys(k for system in report.systems.values() for k in system))
+        rows = [["system", *keys]]
+        rows += [
+            [name, *(_number(system.get(k, "")) for k in keys)]
+            for name, system in report.systems.items()
+        ]
+        _indent(aligned(rows))
+    for series in report.series:
+        say(f"  {series.label} ({series.unit})")
+        pairs = zip(series.x, series.y, strict=True)
+        _indent(aligned([[_number(x), _number(y)] for x, y in pairs] or [["", ""]]), "    ")
+    for key, value in report.ratios.items():
+        say(f"  {key}: {_number(value)}")
+    for claim in report.claims:
+        verdict = "holds" if claim.holds else "FAILS"
+        line = f"  {verdict}  {claim.claim}: {claim.measured} ({claim.bound})"
+        say(line, style=None if claim.holds else "bold red")
+
+
+def _indent(lines: list[str], by: str = "  ") -> None:
+    for line in lines:
+        say(by + line)
+
+
+def _number(value: object) -> str:
+    """A figure as people read it.
+
+    >>> _number(1234567), _number(0.123456), _number({"min": 1, "max": 2, "runs": 5})
+    ('1,234,567', '0.1235', '1 to 2 in 5 runs')
+    """
+    if isinstance(value, dict):
+        if value.keys() >= {"min", "max", "runs"}:
+            middle = f"{_number(value['median'])}, " if "median" in value else ""
+            ends = f"{_number(value['min'])} to {_number(value['max'])}"
+            return f"{middle}{ends} in {value['runs']} runs"
+        return ", ".join(f"{k} {_number(v)}" for k, v in value.items())
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if not abs(value) <= 2**53:
+        return str(value)
+    if value == int(value):
+        return f"{int(value):,}"
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -1,0 +1,112 @@
+"""How the command line speaks: errors, tables and numbers, in colour only on a terminal."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LONGEST_CELL = 40
+
+
+@cache
+def console(*, stderr: bool = False) -> Console:
+    """The terminal; lines are never wrapped or marked up by themselves."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def say(text: str = "", style: str | None = None) -> None:
+    """Print a line."""
+    console().print(text, style=style)
+
+
+def show_error(message: str, remedy: str) -> None:
+    """Print an error, and on the next line what to do about it."""
+    out = console(stderr=True)
+    sys.stdout.flush()
+    out.print(f"error: {message}", style="bold red")
+    if remedy:
+        out.print(f"  {remedy}")
+
+
+def on_terminal() -> bool:
+    """Whether a live display can be shown."""
+    return console(stderr=True).is_terminal
+
+
+def aligned(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> list[str]:
+    """A table as lines: numbers to the right, the columns in `left` to the left.
+
+    >>> for line in aligned([["stream", "rows"], ["trades", "1,000"]]):
+    ...     print(line)
+    stream   rows
+    trades  1,000
+    """
+    widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(widths[c]) if c in left else cell.rjust(widths[c])
+            for c, cell in enumerate(row)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def cell(value: object) -> str:
+    """A value in a table of results.
+
+    >>> cell(None), cell(0.1), cell("a" * 50)[-3:]
+    ('null', '0.1', 'aa…')
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    if isinstance(value, dt.datetime):
+        value = value.replace(tzinfo=None).isoformat(sep=" ", timespec="milliseconds")
+    text = str(value).replace("\n", "⏎")
+    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
+
+
+def size(count: float) -> str:
+    """A number of bytes.
+
+    >>> size(999), size(6_194_548)
+    ('999 B', '6.2 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+
+
+def moment(micros: int | None) -> str:
+    """An event time.
+
+    >>> moment(1_704_067_200_250_000)
+    '2024-01-01 00:00:00.250'
+    """
+    if micros is None:
+        return "-"
+    try:
+        stamp = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=micros)
+    except OverflowError:
+        return f"{micros} us"
+    return stamp.isoformat(sep=" ", timespec="milliseconds")
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """A number of things.
+
+    >>> count(1, "row"), count(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
