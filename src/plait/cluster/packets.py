@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from plait.cluster.routing import Hashes, Routing
 from plait.engine.codes import hash_values
-from plait.engine.ingest import BEFORE_ALL_TIMES, event_times
+from plait.engine.ingest import BEFORE_ALL_TIMES, event_times, with_times
 from plait.plan.steps import on_arrival
 from plait.query.evaluate import evaluate
 from plait.query.expr import Expr
@@ -88,7 +88,7 @@ class Packer:
     def _admit(self, rows: pa.RecordBatch, counts: Packet) -> tuple[pa.RecordBatch, Packet]:
         """The rows that may be in a result, as far as they tell by themselves."""
         stream = self.query.streams[self.stream]
-        timed, null_times = _valid(rows, [stream.time])
+        timed, untimed = with_times(rows, stream.time)
         newest = counts.newest
         if timed.num_rows:
             newest = max(newest, int(event_times(timed.column(stream.time)).max()))
@@ -105,7 +105,7 @@ class Packer:
         return joinable, counts._replace(
             rows=counts.rows + rows.num_rows,
             newest=newest,
-            null_times=counts.null_times + null_times,
+            null_times=counts.null_times + (untimed.num_rows if untimed else 0),
             filtered=counts.filtered + timed.num_rows - chosen.num_rows,
             null_keys=counts.null_keys + null_keys,
         )

@@ -96,7 +96,8 @@ def _cast_or_null(values: pa.Array, type_: pa.DataType) -> pa.Array:
 
 def _bits(values: pa.Array) -> Ints:
     if pt.is_floating(values.type):
-        floats = np.array(fixed_values(values)).view(np.float64) + 0.0
+        with np.errstate(invalid="ignore"):  # signalling NaNs are NaNs
+            floats = np.array(fixed_values(values)).view(np.float64) + 0.0
         bits = floats.view(np.int64)
         bits[np.isnan(floats)] = _NAN_BITS
         return bits

@@ -183,7 +183,7 @@ class BytesColumn(_Nullable):
         oldest = self._ring.columns[self._starts][self._ring.header[1]] if live_rows else self._end
         live = self._heap[oldest - self._base : self._end - self._base]
         need = len(live) + more
-        fits = 3 * need <= 2 * len(self._heap) + 2048
+        fits = 3 * need <= 2 * len(self._heap)
         heap = self._heap if fits else np.empty(need + need // 2, np.uint8)
         heap[: len(live)] = live
         self._heap, self._base = heap, int(oldest)

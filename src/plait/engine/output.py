@@ -30,17 +30,18 @@ class Output:
         try:
             arrays = self._values(tuples, [o.expr for o in self._query.select])
         except TooManyBytes:
-            half = len(next(iter(tuples.values()))) // 2
-            if half == 0:
-                raise
-            yield from self.batches({s: p[:half] for s, p in tuples.items()})
-            yield from self.batches({s: p[half:] for s, p in tuples.items()})
+            for part in _halves(tuples):
+                yield from self.batches(part)
             return
         yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def holds(self, condition: Expr, tuples: Tuples) -> Bytes:
         """One byte per tuple, 1 where the condition is true."""
-        (verdict,) = self._values(tuples, [condition])
+        try:
+            (verdict,) = self._values(tuples, [condition])
+        except TooManyBytes:
+            halves = [self.holds(condition, part) for part in _halves(tuples)]
+            return np.concatenate(halves)
         return np.asarray(
             pc.fill_null(verdict.cast(pa.bool_()), False).cast(pa.uint8()).to_numpy(), np.uint8
         )
@@ -56,3 +57,12 @@ class Output:
 
         n = len(next(iter(tuples.values())))
         return [column(e) if isinstance(e, Column) else evaluate(e, column, n) for e in expressions]
+
+
+def _halves(tuples: Tuples) -> tuple[Tuples, Tuples]:
+    """The same tuples in two parts; a single one that is too large cannot be divided."""
+    half = len(next(iter(tuples.values()))) // 2
+    if half == 0:
+        raise TooManyBytes
+    first = {s: p[:half] for s, p in tuples.items()}
+    return first, {s: p[half:] for s, p in tuples.items()}

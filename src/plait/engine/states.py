@@ -7,9 +7,11 @@ stream, so can each of its parts.
 
 *Expiry.* A row t is dead when no tuple still to come can join it: for every stream k not in t,
 `min over i in t of (ts_i + D[i][k])` is below the watermark of k. Rows are dropped from the front
-of the ring, dead ones, up to the first live one. Base rows die in the order of their times; the
-rows of a combined state may not, so it is also compacted now and then, which costs its size once
-per that many insertions.
+of the ring. A chain of the index ends at a dropped row, so a row may be dropped only when all rows
+that are earlier in the order of the chains, their latest time, are dead too: when its latest time
+plus the smallest bound is below the watermarks. Base rows are dead exactly then. A combination may
+be dead before; such rows go when the state is compacted, which costs its size once per half as
+many insertions.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from plait.query.query import Query
 Tuples = dict[int, Positions]
 """Combined tuples as columns: for each stream, the positions in its base window."""
 
-_FIRST_BLOCK = 256
+_SMALL = 256
 
 
 class BaseWindow:
@@ -88,11 +90,15 @@ class BaseWindow:
             column.write(arrivals.payload[name].slice(start, stop - start), runs)
         return last_positions(self.window.ring.header, stop - start)
 
+    def cutoff(self, watermarks: Sequence[int]) -> int:
+        """Tuples older than this can join nothing that is still to come."""
+        waits = zip(self._others, self._waits, strict=True)
+        return min(watermarks[k] - wait for k, wait in waits)
+
     def expire(self, watermarks: Sequence[int]) -> int:
         """Drop what no tuple to come can join; how many that were."""
-        waits = zip(self._others, self._waits, strict=True)
-        cutoff = min(watermarks[k] - wait for k, wait in waits)
-        dead = expired_prefix(self.window.ring.header, self.window.latest, cutoff)
+        header, times = self.window.ring.header, self.window.latest
+        dead = expired_prefix(header, times, self.cutoff(watermarks))
         if dead:
             self.window.drop(dead)
             for column in self._payload.values():
@@ -189,19 +195,14 @@ class CombinedState:
         return (gone | hopeless).view(np.uint8)
 
     def expire(self, watermarks: Sequence[int]) -> int:
-        """Drop dead rows from the front, and everywhere when that is due; how many."""
-        dropped, block = 0, _FIRST_BLOCK
-        while len(self.window):
-            header = self.window.ring.header
-            rows = first_positions(header, 0, min(block, len(self.window)))
-            alive = np.flatnonzero(self.dead(rows, watermarks) == 0)
-            n = int(alive[0]) if len(alive) else len(rows)
-            self.window.drop(n)
-            dropped += n
-            if n < len(rows):
-                break
-            block *= 2
-        if self._since_compaction > max(_FIRST_BLOCK, len(self.window)):
+        """Drop dead rows, from the front by their latest time, and all when that is due."""
+        cutoff = min(
+            watermarks[k] - min(self._matrix[s][k] for s in self._order) for k in self._others
+        )
+        dropped = expired_prefix(self.window.ring.header, self.window.latest, cutoff)
+        if dropped:
+            self.window.drop(dropped)
+        if self._since_compaction > max(_SMALL, len(self.window) // 2):
             dropped += self._compact(watermarks)
         return dropped
 

@@ -6,9 +6,11 @@
 *Invariants.* The rows of a bucket form a chain from the latest to the earliest; `jump` skips ahead
 along the chain in the pattern of a skew-binary list: a row whose successor and the successor's
 jump target root complete trees of one rank r roots a tree of rank r + 1. A jump only ever leads to
-an earlier row, also after a row was inserted in the middle, so searching for a time takes a
-logarithmic number of steps whether rows come in order, out of order, or far behind the other
-streams. Links are ids; a chain ends at the first row that was dropped, because rows are dropped
+an earlier row, also after a row was inserted in the middle. So searching for a time takes a
+logarithmic number of steps when rows come in order or far behind the other streams, and about as
+few when they come in random order. Only rows that keep coming older than all before them leave a
+chain without jumps; when too many rows were passed, all are linked anew in the order of time,
+which bounds a step of such an arrival by about the square root of the window. Links are ids; a chain ends at the first row that was dropped, because rows are dropped
 only when they, and therefore all earlier ones, can no longer match.
 
 *Cost.* Linking a row: one bucket, a few links. Probing: one bucket, the skipped part in
@@ -53,21 +55,27 @@ def finished(cursor: Ints, probes: int) -> bool:
 
 
 @kernel
-def link(ring: Ints, n: int, nodes: Ints, mask: np.uint64, heads: Ids, rank: Bytes) -> None:
+def link(
+    ring: Ints, order: Ints, n: int, nodes: Ints, mask: np.uint64, heads: Ids, rank: Bytes
+) -> int:
     """Put the last `n` rows of the ring, whose times and keys are set, into their chains.
 
     Rows are taken in blocks: first everything that a block will read is asked for, step by step,
-    then the rows are linked.
+    then the rows are linked. They are taken as they stand, or, to link all rows anew, in a given
+    `order` of distances from the head. Returns how many rows had to be passed on the way.
     """
     head_id, head, count, capacity = ring[0], ring[1], ring[2], ring[3]
     shift = np.uint64(64) - np.uint64(np.log2(len(heads)))
     nothing = (head_id - 1) & ID_MASK
     buckets = np.empty(BLOCK, np.int64)
     nearby = np.empty(BLOCK, np.int64)
-    for block in range(count - n, count, BLOCK):
-        size = min(BLOCK, count - block)
+    distances = np.empty(BLOCK, np.int64)
+    passed = 0
+    for block in range(0, n, BLOCK):
+        size = min(BLOCK, n - block)
         for b in range(size):
-            row = head + block + b
+            distances[b] = order[block + b] if len(order) else count - n + block + b
+            row = head + distances[b]
             row = row - capacity if row >= capacity else row
             buckets[b] = np.int64((mix(np.uint64(nodes[row, 1])) & mask) >> shift)
             prefetch(heads, buckets[b])
@@ -82,8 +90,8 @@ def link(ring: Ints, n: int, nodes: Ints, mask: np.uint64, heads: Ids, rank: Byt
             prefetch(nodes, far)
             prefetch(rank, far)
         for b in range(size):
-            id_ = (head_id + block + b) & ID_MASK
-            row = head + block + b
+            id_ = (head_id + distances[b]) & ID_MASK
+            row = head + distances[b]
             row = row - capacity if row >= capacity else row
             time = nodes[row, 0]
             bucket = buckets[b]
@@ -94,6 +102,7 @@ def link(ring: Ints, n: int, nodes: Ints, mask: np.uint64, heads: Ids, rank: Byt
             else:
                 before_row = after_row
                 while True:
+                    passed += 1
                     links = nodes[before_row, 2]
                     far_id = (links >> _LINK_BITS) & ID_MASK
                     far = position_of(far_id, head_id, head, count, capacity)
@@ -119,6 +128,7 @@ def link(ring: Ints, n: int, nodes: Ints, mask: np.uint64, heads: Ids, rank: Byt
                     jump = (nodes[far, 2] >> _LINK_BITS) & ID_MASK
                     rank[row] = rank[after_row] + 1
             nodes[row, 2] = (jump << _LINK_BITS) | after
+    return passed
 
 
 @kernel

@@ -15,9 +15,12 @@ import numpy as np
 from plait.kernels.hashing import ALL_BITS, combine
 from plait.kernels.index import KEY, LATEST, link, probe, sweep
 from plait.kernels.jit import Array, Ids, Ints, Positions
-from plait.kernels.ring import ID_MASK, Ring
+from plait.kernels.ring import ID_MASK, Ring, first_positions
 
 _NO_TIMES: Ints = np.empty(0, np.int64)
+_AS_THEY_STAND: Ints = np.empty(0, np.int64)
+_PASSED_PER_ROW = 8
+_FEWEST_PASSED = 4096
 _NODE_WORDS = 3
 _SWEEP_EVERY = 1 << 30
 _FEWEST_BUCKETS = 64
@@ -48,13 +51,23 @@ class Index:
         if self._linked_since_sweep >= _SWEEP_EVERY:
             sweep(ring.header, self.heads)
             self._linked_since_sweep = 0
-        columns = ring.columns
-        link(ring.header, n, columns[self.nodes], self._mask, self.heads, columns[self.ranks])
+        self._passed += self._link(_AS_THEY_STAND, n)
+        if self._passed > max(_PASSED_PER_ROW * len(ring), _FEWEST_PASSED):
+            rows = first_positions(ring.header, 0, len(ring))
+            order = np.argsort(ring.columns[self.nodes][rows, LATEST], kind="stable")
+            self._renew_heads()
+            self._link(order, len(ring))
+
+    def _link(self, order: Ints, n: int) -> int:
+        columns, header = self._ring.columns, self._ring.header
+        nodes, ranks = columns[self.nodes], columns[self.ranks]
+        return link(header, order, n, nodes, self._mask, self.heads, ranks)
 
     def _renew_heads(self) -> None:
         buckets = max(_FEWEST_BUCKETS, 1 << (self._ring.capacity - 1).bit_length())
         nothing = (int(self._ring.header[0]) - 1) & ID_MASK
         self.heads = np.full(buckets, nothing, np.uint32)
+        self._passed = 0
 
     def probe(
         self, earliest: Ints, keys: Ints, lo: Ints, hi: Ints, cursor: Ints, limit: int

@@ -27,7 +27,7 @@ from plait.query.bounds import Bounds, Constraint, close
 from plait.query.evaluate import type_of
 from plait.query.expr import Call, Column, Expr, columns_of, conjuncts, streams_of
 from plait.query.graph import JoinGraph, join_graph
-from plait.query.keys import common_type
+from plait.query.keys import common_type, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,8 @@ class Query:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the results."""
-        return pa.schema([(o.name, type_of(o.expr, self.type_of)) for o in self.select])
+        """The schema of the results; columns that came encoded are plain."""
+        return pa.schema([(o.name, plain(type_of(o.expr, self.type_of))) for o in self.select])
 
     def type_of(self, column: Column) -> pa.DataType:
         """The type of an attribute."""
