@@ -1,0 +1,127 @@
+"""Processors without Spark: routed packets, stores that commit or lose, workers that forget.
+
+`Cluster` runs a query the way the Spark runtime does, batch by batch, and lets a test say what goes
+wrong: which attempts die and where, and which cached engines a task finds. What it returns are the
+results of committed attempts only, as a transactional sink would see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from plait.cluster.contract import contract
+from plait.cluster.packets import Packer, Packet, lean
+from plait.cluster.processor import Live, Processor, Report
+from plait.cluster.routing import route
+from plait.plan.jtree import Node
+from plait.query.query import Query
+
+
+class Died(Exception):
+    """A task was killed."""
+
+
+@dataclass
+class MemoryStore:
+    """A store whose writes become durable together, when the batch is committed."""
+
+    contract: str | None = None
+    header: str | None = None
+    rows: dict[tuple[int, int], tuple[int, bytes]] = field(default_factory=dict)
+    written: int = 0
+    """Bytes written to segments so far."""
+
+    def read_header(self) -> str | None:
+        return self.header
+
+    def write_header(self, text: str) -> None:
+        self.header = text
+
+    def read_contract(self) -> str | None:
+        return self.contract
+
+    def write_contract(self, text: str) -> None:
+        self.contract = text
+
+    def segments(self) -> Iterable[tuple[int, int, int, bytes]]:
+        return [(segment, stream, *value) for (segment, stream), value in self.rows.items()]
+
+    def write_segment(self, segment: int, stream: int, newest: int, body: bytes) -> None:
+        self.rows[segment, stream] = (newest, body)
+        self.written += len(body)
+
+    def remove_segment(self, segment: int, stream: int) -> None:
+        del self.rows[segment, stream]
+
+
+class Cluster:
+    """A query on several processors with durable stores."""
+
+    def __init__(self, query: Query, plan: Node, processors: int, workers: int = 1) -> None:
+        self.query = query
+        self.routing = route(query.graph, processors)
+        narrow = lean(query)
+        self.processor = Processor(narrow, plan, contract(narrow, self.routing))
+        self.stores = [MemoryStore() for _ in range(self.routing.processors)]
+        self.workers: list[dict[int, Live]] = [{} for _ in range(workers)]
+        self.reports: list[Report] = []
+
+    def packets(self, batch: Mapping[str, pa.Table], tasks: int = 1) -> list[Packet]:
+        """What the pack tasks of all streams send."""
+        packets: list[Packet] = []
+        for name, table in batch.items():
+            packer = Packer(self.query, self.query.index(name), self.routing)
+            size = -(-len(table) // tasks) or 1
+            for task in range(tasks):
+                packets += packer.pack(table.slice(task * size, size).to_batches())
+        return packets
+
+    def run(
+        self,
+        batch: Mapping[str, pa.Table],
+        *,
+        tasks: int = 1,
+        worker_of: Callable[[int], int] = lambda _: 0,
+        die: Callable[[int, int], bool] = lambda _processor, _step: False,
+    ) -> pa.Table:
+        """One batch, repeated until it is committed; the results of the committed attempt.
+
+        `die(processor, step)` is asked after every result batch and once at the end; all
+        processors of an attempt commit together or not at all, as in a micro-batch.
+        """
+        packets = self.packets(batch, tasks)
+        while True:
+            attempt = deepcopy(self.stores)
+            try:
+                found = [
+                    self._task(p, packets, attempt[p], self.workers[worker_of(p)], die)
+                    for p in range(len(attempt))
+                ]
+            except Died:
+                continue
+            self.stores = attempt
+            self.reports = [report for _, report in found]
+            results = [rows for batches, _ in found for rows in batches]
+            return pa.Table.from_batches(results, self.query.schema)
+
+    def _task(
+        self,
+        number: int,
+        packets: list[Packet],
+        store: MemoryStore,
+        cache: dict[int, Live],
+        die: Callable[[int, int], bool],
+    ) -> tuple[list[pa.RecordBatch], Report]:
+        mine = [p for p in packets if p.processor == number]
+        results: list[pa.RecordBatch] = []
+        for step, found in enumerate(self.processor.run(number, mine, store, cache)):
+            if die(number, step):
+                raise Died
+            if isinstance(found, Report):
+                return results, found
+            results.append(found)
+        raise AssertionError("a processor ended without a report")

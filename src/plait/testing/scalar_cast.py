@@ -1,0 +1,165 @@
+"""Casts one value at a time: the value as a value of another type, None where it has none there.
+
+>>> casted("7", pa.string(), pa.int64()), casted(300, pa.int64(), pa.int8())
+(7, None)
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any, TypeVar, cast
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from plait.query.keys import plain
+
+T = TypeVar("T")
+NAN = math.nan
+NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+_DAY = 86_400 * NANOS["s"]
+
+
+def one_nan(value: T) -> T:
+    """The value; every NaN is the same object."""
+    return cast(T, NAN) if isinstance(value, float) and math.isnan(value) else value
+
+
+def is_float(type_: pa.DataType) -> bool:
+    """Whether values of the type are floating-point numbers."""
+    return bool(pt.is_floating(type_))
+
+
+def is_text(type_: pa.DataType) -> bool:
+    """Whether values of the type are strings."""
+    return bool(pt.is_string(type_) or pt.is_large_string(type_) or pt.is_string_view(type_))
+
+
+def fits_int64(number: int) -> int | None:
+    """The number, if it has a place in 64 bits."""
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def shortest(number: float) -> Decimal:
+    """The shortest decimal that reads as this double."""
+    return Decimal(repr(number))
+
+
+def rounded_decimal(exact: Fraction | None, type_: pa.DataType) -> Decimal | None:
+    """The decimal of this type nearest to an exact number, half away from zero.
+
+    >>> rounded_decimal(Fraction(5, 4), pa.decimal128(3, 1))
+    Decimal('1.3')
+    """
+    if exact is None:
+        return None
+    units = math.floor(abs(exact) * 10**type_.scale + Fraction(1, 2))
+    if units >= 10**type_.precision:
+        return None
+    with localcontext(prec=100):
+        return Decimal(-units if exact < 0 else units).scaleb(-type_.scale)
+
+
+def casted(value: Any, source: pa.DataType, target: pa.DataType) -> Any:
+    """A value that is not null, cast from one type to another."""
+    source, target = plain(source), plain(target)
+    if source == target:
+        return value
+    if is_text(source) and not (is_text(target) or _is_bytes(target)):
+        return _from_text(value.strip(), target)
+    if pt.is_integer(target):
+        return _to_integer(value, source, target)
+    if is_float(target):
+        return _to_float(value, source, target)
+    if pt.is_decimal(target):
+        exact = shortest(value) if is_float(source) else value
+        return None if _no_number(value) else rounded_decimal(Fraction(exact), target)
+    if pt.is_boolean(target):
+        return value != 0
+    if is_text(target):
+        return _to_text(value, source)
+    if _is_bytes(target):
+        return value.encode() if isinstance(value, str) else value
+    return _to_time(value, source, target)
+
+
+def _is_bytes(type_: pa.DataType) -> bool:
+    return bool(pt.is_binary(type_) or pt.is_large_binary(type_) or pt.is_fixed_size_binary(type_))
+
+
+def _no_number(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _to_integer(value: Any, source: pa.DataType, target: pa.DataType) -> int | None:
+    if pt.is_timestamp(source):
+        value = value // NANOS["s"]
+    if _no_number(value):
+        return None
+    signed = pt.is_signed_integer(target)
+    bits = target.bit_width - signed
+    whole = int(value)
+    return whole if (-(2**bits) if signed else 0) <= whole < 2**bits else None
+
+
+def _to_float(value: Any, source: pa.DataType, target: pa.DataType) -> float:
+    if pt.is_timestamp(source):
+        value = float(value // 1000) / 1e6
+    return _single(float(value)) if target == pa.float32() else float(value)
+
+
+def _single(number: float) -> float:
+    try:
+        return one_nan(float(struct.unpack("f", struct.pack("f", number))[0]))
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
+def _from_text(text: str, target: pa.DataType) -> Any:
+    number = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?"
+    if pt.is_integer(target):
+        return _to_integer(int(text), pa.int64(), target) if _matches(r"[+-]?\d+", text) else None
+    if is_float(target):
+        if special := re.fullmatch(r"([+-]?)(nan|inf|infinity)", text, re.IGNORECASE):
+            return NAN if special[2].lower() == "nan" else float(special[1] + "inf")
+        return _to_float(float(text), pa.float64(), target) if _matches(number, text) else None
+    if pt.is_decimal(target):
+        return rounded_decimal(Fraction(Decimal(text)), target) if _matches(number, text) else None
+    if pt.is_boolean(target):
+        words = {"t": True, "true": True, "y": True, "yes": True, "1": True}
+        words |= {"f": False, "false": False, "n": False, "no": False, "0": False}
+        return words.get(text.lower())
+    raise NotImplementedError(f"the oracle casts no text to {target}")
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return re.fullmatch(pattern, text, re.ASCII) is not None
+
+
+def _to_text(value: Any, source: pa.DataType) -> str:
+    if pt.is_boolean(source):
+        return "true" if value else "false"
+    if pt.is_decimal(source):
+        return format(value, "f")
+    if pt.is_integer(source) or is_text(source):
+        return str(value)
+    raise NotImplementedError(f"the oracle casts no {source} to text")
+
+
+def _to_time(value: int, source: pa.DataType, target: pa.DataType) -> int | None:
+    """Only among times of one zone: another zone is a matter of tables, not of meaning."""
+    zones = [t.tz for t in (source, target) if pt.is_timestamp(t)]
+    if len({zone is None for zone in zones}) > 1:
+        raise NotImplementedError(f"the oracle casts no {source} to {target}")
+    if pt.is_date(target):
+        return value // _DAY if pt.is_timestamp(source) else value
+    if pt.is_integer(source):
+        value *= NANOS["s"]
+    elif pt.is_date(source):
+        value *= _DAY
+    units = value // NANOS[target.unit]
+    return None if fits_int64(units) is None else units * NANOS[target.unit]
