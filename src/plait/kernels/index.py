@@ -10,8 +10,9 @@ an earlier row, also after a row was inserted in the middle. So searching for a 
 logarithmic number of steps when rows come in order or far behind the other streams, and about as
 few when they come in random order. Only rows that keep coming older than all before them leave a
 chain without jumps; when too many rows were passed, all are linked anew in the order of time,
-which bounds a step of such an arrival by about the square root of the window. Links are ids; a chain ends at the first row that was dropped, because rows are dropped
-only when they, and therefore all earlier ones, can no longer match.
+which bounds a step of such an arrival by about the square root of the window. Links are ids; a
+chain ends at the first row that was dropped, so the owner drops a row only when it, and all rows
+that are earlier, can no longer match.
 
 *Cost.* Linking a row: one bucket, a few links. Probing: one bucket, the skipped part in
 logarithmic time, then the rows in the time range whose bucket is the same. Dropping a row costs

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plait.kernels import gather, hashing, ring
+from plait.kernels import arrival, gather, hashing, ring
 from plait.kernels.index import new_cursor, sweep
 from plait.kernels.intern import Interner
 from plait.kernels.jit import Ints
@@ -29,8 +29,14 @@ def warm() -> None:
         sweep(window.ring.header, window.indexes[0,].heads)
     rows = ring.last_positions(window.ring.header, 4)
     ring.first_positions(window.ring.header, 0, 4)
-    ring.positions_of(window.ring.header, ring.ids_of(window.ring.header, rows))
+    ids = ring.ids_of(window.ring.header, rows)
+    ring.positions_of(window.ring.header, ids)
+    arrival.older(window.ring.header, rows, rows, ids)
+    from_arrow = times.copy()
+    from_arrow.flags.writeable = False
+    hashing.combine(times.copy(), from_arrow, hashing.ALL_BITS)
     hashing.hash_integers(times)
+    hashing.hash_integers(from_arrow)
     keep = np.ones(4, np.uint8)
     for column in (window.latest, times):
         ring.expired_prefix(window.ring.header, column, 0)

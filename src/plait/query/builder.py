@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -56,30 +56,30 @@ class JoinBuilder:
         """The streams' names, in the order in which they were given."""
         return tuple(self.sources)
 
-    def time(self, **columns: str) -> JoinBuilder:
+    def time(self, **columns: str) -> Self:
         """Say which column is the event time of a stream: `time(trades="ts")`."""
         check_names(columns, self.names)
         for stream, column in columns.items():
             check_time_column(stream, self.fields[stream], column)
         return replace(self, times={**self.times, **columns})
 
-    def watermark(self, delay: Duration | None = None, /, **delays: Duration) -> JoinBuilder:
+    def watermark(self, delay: Duration | None = None, /, **delays: Duration) -> Self:
         """Say how late rows may come, for all streams or by stream: `watermark("2 seconds")`."""
         everywhere = {} if delay is None else delays_of(self.names, delay)
         given = {name: d for name, d in delays_of(self.names, delays).items() if name in delays}
         return replace(self, delays={**self.delays, **everywhere, **given})
 
-    def on(self, *conditions: str) -> JoinBuilder:
+    def on(self, *conditions: str) -> Self:
         """Add join conditions: equalities, intervals between event times, anything boolean."""
         for condition in conditions:
             self._check_condition(condition)
         return replace(self, conditions=self.conditions + conditions)
 
-    def where(self, *conditions: str) -> JoinBuilder:
+    def where(self, *conditions: str) -> Self:
         """Add further conditions; in an inner join they mean the same as with `on`."""
         return self.on(*conditions)
 
-    def within(self, width: Duration | None = None, /, **widths: Duration) -> JoinBuilder:
+    def within(self, width: Duration | None = None, /, **widths: Duration) -> Self:
         """Bound the time between the tuples of a result.
 
         `within("10 seconds")` holds for every pair. With a window for each stream, a tuple of
@@ -103,7 +103,7 @@ class JoinBuilder:
         each = [positive(widths[n], what=f"the window of {n!r}") for n in self.names]
         return replace(self, windows=self.windows + stream_windows(each))
 
-    def select(self, *outputs: str) -> JoinBuilder:
+    def select(self, *outputs: str) -> Self:
         """Say what the result's columns are: `select("trades.sym", "bid * 2 AS double")`."""
         from plait.query.sql import parse_select
 

@@ -1,0 +1,28 @@
+"""Who was there first: rows of a ring that are older than what probes them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plait.kernels.jit import Ids, Ints, Positions, kernel
+from plait.kernels.ring import ID_MASK
+
+_HALF = 1 << 31
+
+
+@kernel
+def older(ring: Ints, rows: Positions, probes: Positions, limits: Ids) -> Positions:
+    """Which of the pairs (probe, row) have a row with an id before `limits[probe]`.
+
+    Ids wrap around; a limit up to 2^31 behind the oldest row still counts as behind it.
+    """
+    head_id, head, capacity = ring[0], ring[1], ring[3]
+    out = np.empty(len(rows), np.int32)
+    n = 0
+    for i in range(len(rows)):
+        age = rows[i] - head
+        age = age + capacity if age < 0 else age
+        limit = (np.int64(limits[probes[i]]) - head_id) & ID_MASK
+        out[n] = i
+        n += (age < limit) & (limit < _HALF)
+    return out[:n]

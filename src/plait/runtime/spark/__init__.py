@@ -1,0 +1,1 @@
+"""Plait inside Spark Structured Streaming: streaming DataFrames in, a streaming DataFrame out."""

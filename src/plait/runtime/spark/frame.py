@@ -1,0 +1,101 @@
+"""From a query and its DataFrames to a DataFrame of results.
+
+    sources ─► pack (mapInArrow) ─► shuffle by processor ─► transformWithStateInPandas ─► results
+
+Each processor also returns one report per batch beside its results. Spark's own `observe` collects
+the reports into the progress of the query, and they are filtered out of the results.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # the name everybody uses
+from pyspark.sql.types import StringType, StructField, StructType
+
+from plait.cluster.contract import contract
+from plait.cluster.packets import Packer, Packet, lean
+from plait.cluster.processor import Processor
+from plait.cluster.routing import processor_keys, route
+from plait.errors import SourceError
+from plait.plan.jtree import Node, check_plan
+from plait.query.query import Query, narrowed
+from plait.runtime.spark.operator import REPORT, JoinOperator
+from plait.runtime.spark.schemas import conform, spark_schema
+
+OBSERVATION = "plait"
+"""The name under which reports appear in Spark's progress."""
+
+_PACKETS = pa.schema(
+    [
+        ("processor", pa.int32()),
+        ("stream", pa.int32()),
+        ("rows", pa.int64()),
+        ("newest", pa.int64()),
+        ("null_times", pa.int64()),
+        ("null_keys", pa.int64()),
+        ("filtered", pa.int64()),
+        ("body", pa.binary()),
+    ]
+)
+_PARTITIONS = "spark.sql.shuffle.partitions"
+_SPARKS_DEFAULT = "200"
+
+
+def results(
+    query: Query, frames: Mapping[str, DataFrame], plan: Node, processors: int | None = None
+) -> DataFrame:
+    """The results of a query over DataFrames; streaming if they are."""
+    check_plan(query, plan)
+    if missing := [name for name in query.names if name not in frames]:
+        raise SourceError(f"there is no DataFrame for the stream {missing[0]!r}")
+    asked = narrowed(query)
+    routing = route(query.graph, _processors(frames[query.names[0]].sparkSession, processors))
+    keys = tuple(processor_keys(routing.processors))
+    packets: DataFrame | None = None
+    for s, stream in enumerate(asked.streams):
+        frame = frames[stream.name].select([f.name for f in stream.fields])
+        pack = _pack(Packer(asked, s, routing), stream.schema, keys)
+        packed = frame.mapInArrow(pack, spark_schema(_PACKETS))
+        packets = packed if packets is None else packets.unionAll(packed)
+    assert packets is not None, "a query has streams"
+    processor = Processor(lean(query), plan, contract(lean(query), routing))
+    output = [*spark_schema(query.schema).fields, StructField(REPORT, StringType())]
+    found = packets.groupBy("processor").transformWithStateInPandas(
+        JoinOperator(processor, keys, os.urandom(8).hex()), StructType(output), "append", "none"
+    )
+    observed = found.observe(OBSERVATION, F.collect_list(REPORT).alias("reports"))
+    return observed.where(F.col(REPORT).isNull()).drop(REPORT)
+
+
+def _pack(
+    packer: Packer, schema: pa.Schema, keys: tuple[int, ...]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for packet in packer.pack(conform(batch, schema) for batch in batches):
+            yield _row(packet._replace(processor=keys[packet.processor]))
+
+    return pack
+
+
+def _row(packet: Packet) -> pa.RecordBatch:
+    arrays = [pa.array([value], f.type) for value, f in zip(packet, _PACKETS, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_PACKETS)
+
+
+def _processors(session: SparkSession, asked: int | None) -> int:
+    """How many processors there are: as many as Spark makes partitions of a stateful operator.
+
+    Spark's default of 200 partitions is meant for large batch shuffles; each would be a task with
+    a state store of its own in every batch. So unless the session says something else, one
+    processor per core is set.
+    """
+    configured = session.conf.get(_PARTITIONS, _SPARKS_DEFAULT)
+    if asked is None and configured != _SPARKS_DEFAULT:
+        return int(configured or _SPARKS_DEFAULT)
+    count = asked or os.cpu_count() or 2
+    session.conf.set(_PARTITIONS, str(count))
+    return count

@@ -1,0 +1,62 @@
+"""Spark's schemas and Arrow's: what a DataFrame has, and what an operator returns."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.types import StructField, StructType
+
+from plait.errors import SourceError
+
+_DELAY = "spark.watermarkDelayMs"
+
+
+def arrow_schema(frame: DataFrame) -> pa.Schema:
+    """The columns of a DataFrame; timestamps are instants in UTC."""
+    fields = []
+    for field in frame.schema.fields:
+        try:
+            type_ = to_arrow_type(field.dataType, timezone="UTC")
+        except TypeError as error:
+            raise SourceError(
+                f"the column {field.name!r} is of type {field.dataType.simpleString()}, "
+                "which has no columnar form",
+                remedy="cast it or leave it out",
+            ) from error
+        fields.append((field.name, type_))
+    return pa.schema(fields)
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """The Spark schema of results."""
+    return StructType(
+        [StructField(f.name, from_arrow_type(f.type, prefer_timestamp_ntz=True)) for f in schema]
+    )
+
+
+def watermark_delays(frame: DataFrame) -> dict[str, int]:
+    """The event-time columns that a DataFrame has a watermark on, with the delay in microseconds.
+
+    Spark records the delay in the metadata of the column.
+    """
+    return {
+        f.name: int(f.metadata[_DELAY]) * 1_000
+        for f in frame.schema.fields
+        if _DELAY in (f.metadata or {})
+    }
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of `schema`, in its types: Spark labels instants with the session's time zone."""
+    arrays = []
+    for field in schema:
+        array = batch.column(field.name)
+        if array.type != field.type and pt.is_timestamp(array.type):
+            array = array.cast(field.type)
+        arrays.append(array)
+    return pa.RecordBatch.from_arrays(
+        arrays,
+        schema=pa.schema([pa.field(f.name, a.type) for f, a in zip(schema, arrays, strict=True)]),
+    )

@@ -1,0 +1,137 @@
+"""Queries on Spark give what the oracle says, across batches, plans, restarts and processors."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+import plait
+from plait.api import Join
+from plait.testing.oracle import Result, multiset, oracle, split_late
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+Batches = Sequence[dict[str, pa.Table]]
+SCHEMAS = {
+    "trades": pa.schema([("ts", pa.timestamp("us")), ("sym", pa.string()), ("price", pa.int64())]),
+    "quotes": pa.schema([("ts", pa.timestamp("us")), ("sym", pa.string()), ("venue", pa.int32())]),
+    "fees": pa.schema([("ts", pa.timestamp("us")), ("venue", pa.int64()), ("fee", pa.float64())]),
+}
+
+
+def made(batches: int, rows: int, seed: int) -> Batches:
+    """Rows of all streams, somewhat out of order, with nulls and a few rows that come too late."""
+    rng = np.random.default_rng(seed)
+
+    def column(field: pa.Field, times: list[int]) -> pa.Array:
+        n = len(times)
+        if pa.types.is_timestamp(field.type):
+            return pa.array(times, field.type)
+        values = rng.integers(0, 4, n).tolist()
+        if pa.types.is_string(field.type):
+            values = ["ABCD"[v] for v in values]
+        nulls = rng.random(n) < 0.05
+        return pa.array([None if x else v for v, x in zip(values, nulls, strict=True)], field.type)
+
+    found = []
+    for b in range(batches):
+        tables = {}
+        for name, schema in SCHEMAS.items():
+            n = int(rng.integers(0, rows))
+            times = (b * 10_000_000 + rng.integers(-8_000_000, 10_000_000, n)).tolist()
+            tables[name] = pa.table([column(f, times) for f in schema], schema=schema)
+        found.append(tables)
+    return found
+
+
+def streams(spark: SparkSession, where: Path, batches: Batches) -> dict[str, DataFrame]:
+    """Streaming DataFrames that deliver one file of each stream in every batch."""
+    for number, tables in enumerate(batches):
+        for name, table in tables.items():
+            (where / name).mkdir(parents=True, exist_ok=True)
+            path = where / name / f"{number:03}.parquet"
+            if not path.exists():
+                pq.write_table(table, path)
+                os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+    return {
+        name: spark.readStream.schema(spark.read.parquet(str(where / name)).schema)
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(where / name))
+        for name in SCHEMAS
+    }
+
+
+def asked(sources: Mapping[str, DataFrame | pa.Schema]) -> Join:
+    """Trades and quotes share a symbol, quotes and fees a venue: two key classes."""
+    return (
+        plait.join(**sources)
+        .watermark("5 seconds")
+        .on("trades.sym = quotes.sym", "quotes.venue = fees.venue", "trades.price >= quotes.venue")
+        .within("6 seconds")
+        .select("trades.ts", "trades.sym", "price", "quotes.venue", "fee")
+    )
+
+
+def run(frame: DataFrame, where: Path) -> list[dict[str, object]]:
+    """Run until the input is used up; the reports of all processors in all batches."""
+    query = (
+        frame.writeStream.format("parquet")
+        .option("path", str(where / "out"))
+        .option("checkpointLocation", str(where / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return [
+        json.loads(text)
+        for progress in query.recentProgress
+        if (metrics := progress.observedMetrics.get("plait")) is not None
+        for text in metrics["reports"]
+    ]
+
+
+def written(spark: SparkSession, where: Path, schema: pa.Schema) -> Counter[Result]:
+    return multiset(spark.read.parquet(str(where / "out")).toArrow().cast(schema))
+
+
+def answer(batches: Batches) -> tuple[Counter[Result], int]:
+    """By definition: the results, and how many rows are late."""
+    query = asked(SCHEMAS).query
+    rows = [{n: t.to_pylist() for n, t in tables.items()} for tables in batches]
+    on_time, late = split_late(query, rows)
+    return oracle(query, on_time), sum(map(len, late.values()))
+
+
+@pytest.mark.parametrize("plan", [None, "((trades quotes) fees)"])
+def test_oracle_batches_and_a_restart(
+    spark: SparkSession, tmp_path: Path, plan: str | None
+) -> None:
+    batches = made(batches=6, rows=60, seed=3)
+    expected, late = answer(batches)
+    assert late and expected.total() > 100, "a history that shows something"
+    reports = []
+    for arrived in (batches[:3], batches):
+        frames = streams(spark, tmp_path / "in", arrived)
+        question = asked(frames)
+        reports += run(question.to_df(plan=plan), tmp_path)
+    assert written(spark, tmp_path, question.query.schema) == expected
+    assert any(report["rebuilt"] for report in reports), "the restart found its state"
+    assert sum(int(str(report["results"])) for report in reports) == expected.total()
+
+
+def test_a_checkpoint_of_another_query_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    batches = made(batches=2, rows=30, seed=5)
+    run(asked(streams(spark, tmp_path / "in", batches[:1])).to_df(), tmp_path)
+    other = asked(streams(spark, tmp_path / "in", batches)).within("3 seconds")
+    with pytest.raises(StreamingQueryException, match="bounds was all within 6 s and is now all"):
+        run(other.to_df(), tmp_path)
