@@ -198,6 +198,18 @@ def test_memory_stays_flat_while_rows_come_and_go(type_: pa.DataType) -> None:
     model.check_all()
 
 
+def test_arrays_are_let_go_when_their_last_row_is_dropped() -> None:
+    model = Model(pa.list_(pa.int8()))
+    for _ in range(3):
+        model.write(array([[1]] * 10, model.type))
+    sizes = [model.column.nbytes]
+    for dropped in (9, 1, 10, 10):
+        model.drop(dropped)
+        sizes.append(model.column.nbytes)
+    full = sizes[0]
+    assert sizes == [full, full, full * 2 // 3, full // 3, 0]
+
+
 @pytest.mark.parametrize("length", [1, 10, 100, 341, 1000])
 def test_the_heap_has_room_for_what_is_written(
     length: int, monkeypatch: pytest.MonkeyPatch

@@ -66,11 +66,11 @@ def test_widen_extends_to_contain_every_part() -> None:
 
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans()), max_size=10),
-    st.integers(-20, 60),
-    st.integers(-20, 60),
+    st.integers(-2, 4),
+    st.integers(-2, 4),
 )
 def test_oracle_keep_near(pairs: list[tuple[int, int, bool]], back: int, ahead: int) -> None:
-    left, right = np.array([10, 20, -30, 40]), np.array([9, 25, 26, 30])
+    left, right = np.array([10, 11, 13, 12]), np.array([9, 12, 13, 14])
     keep: Bytes = np.array([k for _, _, k in pairs], np.uint8)
     rows = (np.array([pair[i] for pair in pairs], np.int32) for i in (0, 1))
     left_rows, right_rows = rows
