@@ -54,7 +54,7 @@ class TimeColumnError(QueryError):
 
 
 class WindowError(QueryError):
-    """A window or delay that is no positive length of time, or bounds that contradict each other."""
+    """A window or delay that is no positive length of time, or bounds that contradict."""
 
 
 class UnboundedPair(QueryError):

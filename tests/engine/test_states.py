@@ -10,7 +10,7 @@ from itertools import takewhile
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from plait.engine import states
@@ -262,6 +262,7 @@ def test_oracle_what_is_alive_is_found_while_two_streams_are_to_come(
     play(Pairs(query_of(bounds, 4)), events)
 
 
+@settings(max_examples=40)
 @given(BOUNDS, EVENTS)
 def test_a_base_row_outlives_its_combinations(bounds: list[Constraint], events: Events) -> None:
     pairs = Pairs(query_of(bounds))

@@ -8,7 +8,7 @@ from math import log2
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from plait.kernels.hashing import ALL_BITS
@@ -129,6 +129,7 @@ PROBES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 14), st.integers(-
 """(key, lo after the cutoff, hi after the cutoff)."""
 
 
+@settings(max_examples=70)
 @given(
     st.lists(st.tuples(ROWS, st.integers(0, 4), PROBES), max_size=6),
     st.sampled_from(FIRST_IDS),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.kernels import window as window_module
@@ -120,6 +120,7 @@ OPERATIONS = st.lists(
 )
 
 
+@settings(max_examples=50)
 @given(
     OPERATIONS,
     st.sampled_from([(), ((0,),), ((0, 1),), ((0,), (1,)), ALL_INDEXES]),

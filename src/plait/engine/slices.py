@@ -20,10 +20,13 @@ Slice = dict[int, tuple[int, int]]
 """For each stream, the rows `start` to `stop` of its sorted arrivals."""
 
 
-def cut(arrivals: Mapping[int, Arrivals], step: int) -> list[tuple[int, Slice]]:
+def cut(
+    arrivals: Mapping[int, Arrivals], step: int, times_larger: int = 1
+) -> list[tuple[int, Slice]]:
     """Slices in ascending time, each with the time that all later rows have reached.
 
-    A slice spans at least `step` microseconds and on average at least `ROWS_PER_SLICE` rows.
+    A slice spans at least `step` microseconds and on average at least `ROWS_PER_SLICE` rows, or
+    so many times more.
     """
     present = {s: a for s, a in arrivals.items() if len(a)}
     if not present:
@@ -31,7 +34,7 @@ def cut(arrivals: Mapping[int, Arrivals], step: int) -> list[tuple[int, Slice]]:
     first = min(int(a.times[0]) for a in present.values())
     last = max(int(a.times[-1]) for a in present.values())
     rows = sum(len(a) for a in present.values())
-    pieces = min(rows // ROWS_PER_SLICE, (last - first) // max(step, 1))
+    pieces = min(rows // (ROWS_PER_SLICE * times_larger), (last - first) // max(step, 1))
     if pieces <= 1:
         return [(last + 1, {s: (0, len(a)) for s, a in present.items()})]
     ends = first + (last + 1 - first) * np.arange(1, pieces + 1, dtype=object) // pieces
@@ -47,4 +50,27 @@ def cut(arrivals: Mapping[int, Arrivals], step: int) -> list[tuple[int, Slice]]:
                 starts[s] = int(stop[piece])
         if part:
             slices.append((int(end), part))
+    return slices
+
+
+def cut_rows(arrivals: Mapping[int, Arrivals], rows: int) -> list[tuple[int, Slice]]:
+    """Like `cut`, but into slices of exactly `rows` rows; the last one may have fewer."""
+    present = {s: a for s, a in arrivals.items() if len(a)}
+    if not present:
+        return []
+    times = np.concatenate([a.times for a in present.values()])
+    owners = np.repeat(list(present), [len(a) for a in present.values()])
+    order = np.argsort(times, kind="stable")
+    ends = np.arange(rows, len(times) + rows, rows).clip(max=len(times))
+    stops = {s: np.searchsorted(np.flatnonzero(owners[order] == s), ends) for s in present}
+    starts = dict.fromkeys(present, 0)
+    slices = []
+    for piece, end in enumerate(ends):
+        part: Slice = {}
+        for s, stop in stops.items():
+            if stop[piece] > starts[s]:
+                part[s] = (starts[s], int(stop[piece]))
+                starts[s] = int(stop[piece])
+        reached = times[order[end]] if end < len(times) else times[order[-1]] + 1
+        slices.append((int(reached), part))
     return slices

@@ -25,49 +25,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
-from plait.engine.codes import CodeBook
 from plait.engine.counters import InputCounters, OperatorCounters, StateSize, StepCounters
-from plait.engine.ingest import Admitted, Arrivals, Ingest
-from plait.engine.output import Output
+from plait.engine.ingest import Admitted, Arrivals
+from plait.engine.probe import PORTION, Lookup, length
 from plait.engine.slices import cut
-from plait.engine.states import BaseWindow, CombinedState, State, Tuples
-from plait.kernels.gather import keep_equal, keep_near, take, tighten
-from plait.kernels.index import finished, new_cursor
-from plait.kernels.jit import Bytes, Ints, Positions
+from plait.engine.states import CombinedState, State, Tuples
+from plait.engine.windows import Windows
+from plait.errors import MemoryExceeded
+from plait.kernels.ring import first_positions
 from plait.plan.jtree import Join, Leaf, Node, check_plan
 from plait.plan.steps import indexes, steps, stream_set
-from plait.query.expr import Expr
 from plait.query.query import Query
-
-PORTION = 1 << 17
-"""Pairs that a probe returns at a time: large enough to vectorise, small enough for the cache."""
-
-_FAR_PAST, _FAR_FUTURE = -(2**62), 2**62
-
-
-@dataclass(slots=True)
-class _Step:
-    """A probe, with everything looked up that does not change."""
-
-    target: State
-    classes: tuple[int, ...]
-    key_sources: dict[int, int]
-    """For each class, a gathered stream that has it."""
-    gathered: tuple[int, ...]
-    verify_times: bool
-    conditions: list[Expr]
-    counters: StepCounters
 
 
 @dataclass(slots=True)
 class _Operator:
-    """A join at work."""
+    """A join at work: the states of its inputs, and for each input the probes it makes."""
 
     states: list[State]
-    paths: list[list[_Step]]
+    paths: list[list[tuple[Lookup, StepCounters]]]
     parent: tuple[_Operator, int] | None
     counters: OperatorCounters
 
@@ -75,40 +53,51 @@ class _Operator:
 class TreeEngine:
     """A query and a plan at work on batches of rows.
 
-    `hash_bits` below 64 makes hashes collide on purpose; results do not change.
+    `hash_bits` below 64 makes hashes collide on purpose; results do not change. With `windows`,
+    the engine goes on from what another one stored: its combined states are computed from there.
+    With a `memory_limit` in bytes, a batch that makes the states larger than that ends in
+    MemoryExceeded.
     """
 
     def __init__(
-        self, query: Query, plan: Node, *, hash_bits: int = 64, portion: int = PORTION
+        self,
+        query: Query,
+        plan: Node,
+        *,
+        hash_bits: int = 64,
+        portion: int = PORTION,
+        windows: Windows | None = None,
+        memory_limit: int | None = None,
     ) -> None:
         check_plan(query, plan)
         self.query = query
         self.plan = plan
         self._portion = portion
-        self._matrix = query.bounds.matrix
-        self._uniform = query.bounds.uniform
-        self._books = [CodeBook(c.type, hash_bits) for c in query.graph.classes]
-        self._ingests = [Ingest(query, s, self._books) for s in range(len(query.streams))]
+        self._memory_limit = memory_limit
+        self._restoring = False
         needed = indexes(query, plan)
-        self.bases = [
-            BaseWindow(query, s, needed[frozenset({s})], hash_bits)
-            for s in range(len(query.streams))
-        ]
-        self._output = Output(query, self.bases)
+        by_stream = {s: needed[frozenset({s})] for s in range(len(query.streams))}
+        if windows is None:
+            windows = Windows(query, by_stream, hash_bits=hash_bits)
+        else:
+            windows.index_by(by_stream)
+        self.windows = windows
+        self.bases = windows.bases
         self._combined: list[CombinedState] = []
         self._operators: list[_Operator] = []
         self._leaves: dict[int, tuple[_Operator, int]] = {}
         assert isinstance(plan, Join), "a legal plan of two or more streams is a join"
-        self._build(plan, None, needed, hash_bits)
+        self._build(plan, None, needed)
+        if any(len(base) for base in self.bases):
+            self._fill()
 
     def _build(
         self,
         join: Join,
         parent: tuple[_Operator, int] | None,
         needed: Mapping[frozenset[int], Sequence[tuple[int, ...]]],
-        hash_bits: int,
     ) -> None:
-        query = self.query
+        query, hash_bits = self.query, self.windows.hash_bits
         states: list[State] = []
         for child in join.children:
             streams = stream_set(query, child)
@@ -127,30 +116,49 @@ class TreeEngine:
             if isinstance(child, Leaf):
                 self._leaves[query.index(child.stream)] = (operator, c)
             else:
-                self._build(child, (operator, c), needed, hash_bits)
+                self._build(child, (operator, c), needed)
 
     def _path(
         self, join: Join, child: int, states: list[State], counters: InputCounters
-    ) -> list[_Step]:
+    ) -> list[tuple[Lookup, StepCounters]]:
         gathered = states[child].streams
         path = []
         for step in steps(self.query, join, child):
             target = states[step.target]
             count = StepCounters()
             counters.steps.append(count)
-            path.append(
-                _Step(
-                    target,
-                    step.classes,
-                    {k: min(self.query.graph.classes[k].streams & gathered) for k in step.classes},
-                    tuple(sorted(gathered)),
-                    isinstance(target, CombinedState) and self._uniform is None,
-                    [self.query.residuals[r] for r in step.residuals],
-                    count,
-                )
-            )
+            lookup = Lookup(self.windows, gathered, target, step.classes, step.residuals)
+            path.append((lookup, count))
             gathered |= target.streams
         return path
+
+    def _fill(self) -> None:
+        """Compute every combined state from the base windows.
+
+        The whole content of one input of a join, looked up in all the others, is every
+        combination once.
+        """
+        for operator in reversed(self._operators):
+            if operator.parent is None:
+                continue
+            above, child = operator.parent
+            kept = above.states[child]
+            assert isinstance(kept, CombinedState)
+            first = operator.states[0]
+            rows = first_positions(first.window.ring.header, 0, len(first))
+            if isinstance(first, CombinedState):
+                tuples = first.parts(rows)
+            else:
+                (stream,) = first.streams
+                tuples = {stream: rows}
+            self._fill_from(kept, [lookup for lookup, _ in operator.paths[0]], tuples)
+
+    def _fill_from(self, kept: CombinedState, path: Sequence[Lookup], tuples: Tuples) -> None:
+        if not path:
+            kept.insert(tuples)
+            return
+        for found in path[0].matches(tuples, self._portion, StepCounters()):
+            self._fill_from(kept, path[1:], found)
 
     # -- what the engine holds and has counted
 
@@ -161,34 +169,26 @@ class TreeEngine:
 
     def sizes(self) -> list[StateSize]:
         """Rows and bytes of every state, base windows first."""
-        states: list[State] = [*self.bases, *self._combined]
-        names = self.query.names
-        return [
-            StateSize(
-                tuple(names[i] for i in sorted(state.streams)),
-                len(state),
-                state.nbytes,
-                state.row_bytes,
-                len(state.window.indexes),
-            )
-            for state in states
-        ]
+        return self.windows.sizes(self._combined)
+
+    def states(self) -> list[State]:
+        """The base windows, then the states of combinations."""
+        return [*self.bases, *self._combined]
 
     @property
     def nbytes(self) -> int:
         """Bytes allocated for states and interned keys."""
-        states: list[State] = [*self.bases, *self._combined]
-        return sum(s.nbytes for s in states) + sum(b.nbytes for b in self._books)
+        return self.windows.nbytes + sum(s.nbytes for s in self._combined)
 
     # -- a batch
 
     def schema(self, stream: int) -> pa.Schema:
         """The columns of the rows of a stream that `admit` sets aside."""
-        return self._ingests[stream].schema
+        return self.windows.schema(stream)
 
     def admit(self, stream: int, rows: pa.RecordBatch, watermark: int) -> Admitted:
         """Sort out the rows of a stream: what to join, and what to set aside."""
-        return self._ingests[stream].admit(rows, watermark)
+        return self.windows.admit(stream, rows, watermark)
 
     def push(
         self, arrivals: Mapping[int, Arrivals], watermarks: Sequence[int]
@@ -202,9 +202,35 @@ class TreeEngine:
             for stream in sorted(part):
                 start, stop = part[stream]
                 yield from self._climb(stream, arrivals[stream], start, stop)
+            if self._memory_limit is not None:
+                self._check_memory(self._memory_limit)
             self._expire([min(w, reached) for w in watermarks])
         self._expire(watermarks)
-        self._forget_keys()
+        self.windows.forget_keys()
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """Nothing waits after a batch."""
+        yield from ()
+
+    def newest(self, stream: int, rows: pa.RecordBatch) -> int:
+        """The newest event time among rows of a stream, in microseconds."""
+        return self.windows.newest(stream, rows)
+
+    def cutoff(self, stream: int, watermarks: Sequence[int]) -> int:
+        """Tuples of a stream that are older than this can never join again."""
+        return self.windows.cutoff(stream, watermarks)
+
+    def restore(self, arrivals: Mapping[int, Arrivals], watermarks: Sequence[int]) -> None:
+        """Take in tuples whose results were found before: fill the states, find nothing.
+
+        Everything below the root is recomputed; the root, which has no state, is not probed.
+        """
+        self._restoring = True
+        try:
+            for _ in self.push(arrivals, watermarks):
+                raise AssertionError("a restored tuple reached the root's output")
+        finally:
+            self._restoring = False
 
     def _climb(
         self, stream: int, arrivals: Arrivals, start: int, stop: int
@@ -215,13 +241,15 @@ class TreeEngine:
 
     def _enter(self, operator: _Operator, child: int, tuples: Tuples) -> Iterator[pa.RecordBatch]:
         """New tuples of an input: keep them, then probe the other inputs."""
-        n = _length(tuples)
+        n = length(tuples)
         counters = operator.counters.inputs[child]
         counters.arrivals += n
         counters.inserts += n
         state = operator.states[child]
         if isinstance(state, CombinedState):
             state.insert(tuples)
+        if operator.parent is None and self._restoring:
+            return
         yield from self._probe(operator, child, 0, tuples)
 
     def _probe(
@@ -229,86 +257,22 @@ class TreeEngine:
     ) -> Iterator[pa.RecordBatch]:
         path = operator.paths[child]
         if depth == len(path):
-            operator.counters.outputs += _length(tuples)
+            operator.counters.outputs += length(tuples)
             if operator.parent is None:
-                yield from self._output.batches(tuples)
+                yield from self.windows.output.batches(tuples)
             else:
                 yield from self._enter(*operator.parent, tuples)
             return
-        step = path[depth]
-        n = _length(tuples)
-        step.counters.probes += n
-        codes = {
-            k: take(self.bases[s].window.codes(k), tuples[s]) for k, s in step.key_sources.items()
-        }
-        keys = step.target.window.keys(step.classes, codes)
-        lo, hi = self._range(step, tuples, n)
-        cursor = new_cursor()
-        while not finished(cursor, n):
-            probes, rows, visited = step.target.window.probe(
-                step.classes, keys, lo, hi, cursor, self._portion
-            )
-            step.counters.visited += visited
-            found = self._combine(step, tuples, codes, probes, rows)
-            matches = _length(found)
-            step.counters.matches += matches
-            if matches:
-                yield from self._probe(operator, child, depth + 1, found)
+        lookup, count = path[depth]
+        for found in lookup.matches(tuples, self._portion, count):
+            yield from self._probe(operator, child, depth + 1, found)
 
-    def _range(self, step: _Step, tuples: Tuples, n: int) -> tuple[Ints, Ints]:
-        """The times that the tuples allow in the target, exact unless `verify_times`."""
-        lo, hi = np.full(n, _FAR_PAST, np.int64), np.full(n, _FAR_FUTURE, np.int64)
-        for i in step.gathered:
-            back = max(self._matrix[j][i] for j in step.target.streams)
-            ahead = max(self._matrix[i][j] for j in step.target.streams)
-            tighten(lo, hi, self.bases[i].window.latest, tuples[i], back, ahead)
-        return lo, hi
-
-    def _combine(
-        self,
-        step: _Step,
-        tuples: Tuples,
-        codes: dict[int, Ints],
-        probes: Positions,
-        rows: Positions,
-    ) -> Tuples:
-        """The pairs as tuples, without those that fail a check the index could not make."""
-        target = step.target
-        keep: Bytes | None = None
-        if isinstance(target, CombinedState):
-            found = target.parts(rows)
-            for positions in found.values():
-                if len(positions) and positions.min() < 0:
-                    alive = (positions >= 0).view(np.uint8)
-                    keep = alive if keep is None else keep & alive
-            if keep is not None:
-                chosen = np.flatnonzero(keep).astype(np.int32)
-                probes, rows = take(probes, chosen), take(rows, chosen)
-                found = {s: take(p, chosen) for s, p in found.items()}
-                keep = None
-        else:
-            (stream,) = target.streams
-            found = {stream: rows}
-        out = {s: take(p, probes) for s, p in tuples.items()} | found
-        if len(step.classes) > 1:
-            keep = np.ones(len(probes), np.uint8)
-            for k in step.classes:
-                s = min(self.query.graph.classes[k].streams & target.streams)
-                keep_equal(keep, codes[k], probes, self.bases[s].window.codes(k), out[s])
-        if step.verify_times:
-            keep = np.ones(len(probes), np.uint8) if keep is None else keep
-            for i in step.gathered:
-                for j in target.streams:
-                    keep_near(
-                        keep, self.bases[i].window.latest, out[i],
-                        self.bases[j].window.latest, out[j],
-                        self._matrix[j][i], self._matrix[i][j],
-                    )  # fmt: skip
-        out = _filter(out, keep)
-        for condition in step.conditions:
-            if _length(out):
-                out = _filter(out, self._output.holds(condition, out))
-        return out
+    def _check_memory(self, limit: int) -> None:
+        """Refuse to hold more than the limit; what expires goes after that."""
+        total = self.nbytes
+        if total > limit:
+            largest = max(self.sizes(), key=lambda size: size.bytes)
+            raise MemoryExceeded("⋈".join(largest.streams), largest.bytes, total, limit)
 
     def _expire(self, watermarks: Sequence[int]) -> None:
         """Drop what nothing to come can join, combinations before their parts."""
@@ -319,20 +283,3 @@ class TreeEngine:
         for stream, base in enumerate(self.bases):
             operator, child = self._leaves[stream]
             operator.counters.inputs[child].deletes += base.expire(watermarks)
-
-    def _forget_keys(self) -> None:
-        for k, book in enumerate(self._books):
-            if book.crowded:
-                owners = self.query.graph.classes[k].streams
-                book.forget(self.bases[s].live_codes(k) for s in owners)
-
-
-def _length(tuples: Tuples) -> int:
-    return len(next(iter(tuples.values())))
-
-
-def _filter(tuples: Tuples, keep: Bytes | None) -> Tuples:
-    if keep is None or keep.all():
-        return tuples
-    chosen = np.flatnonzero(keep).astype(np.int32)
-    return {s: take(p, chosen) for s, p in tuples.items()}

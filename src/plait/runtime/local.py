@@ -8,10 +8,11 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals
-from plait.engine.tree import TreeEngine
+from plait.engine.engines import Engine, make_engine
+from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted
 from plait.errors import SourceError
-from plait.plan.jtree import Node, mjoin
+from plait.plan.jtree import mjoin
+from plait.plan.routed import Plan
 from plait.query.query import Query
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
@@ -41,12 +42,26 @@ class LocalRun:
 
     Each `push` is one batch. A row is late when it is older than its stream's watermark at the
     beginning of the batch: the newest event time of earlier batches minus the stream's delay.
+    `plan` is a tree of joins, or a router such as `Teddies()`. A tree that holds more than
+    `memory_limit` bytes ends in MemoryExceeded.
     """
 
-    def __init__(self, query: Query, plan: Node | None = None, *, hash_bits: int = 64) -> None:
+    def __init__(
+        self,
+        query: Query,
+        plan: Plan | None = None,
+        *,
+        hash_bits: int = 64,
+        portion: int | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
         self.query = query
-        self.plan = mjoin(query) if plan is None else plan
-        self.engine = TreeEngine(query, self.plan, hash_bits=hash_bits)
+        self.plan: Plan = mjoin(query) if plan is None else plan
+        self._portion = portion
+        self._memory_limit = memory_limit
+        self.engine: Engine = make_engine(
+            query, self.plan, hash_bits=hash_bits, portion=portion, memory_limit=memory_limit
+        )
         self.counts = Counts.of(query.names)
         self._newest = [BEFORE_ALL_TIMES] * len(query.streams)
         self._late: dict[str, list[pa.RecordBatch]] = {name: [] for name in query.names}
@@ -69,25 +84,58 @@ class LocalRun:
 
     def stream(self, batch: Mapping[str, Rows]) -> Iterator[pa.RecordBatch]:
         """Like `push`, but results come as they are found; must be exhausted."""
-        arrivals: dict[int, Arrivals] = {}
+        # All streams first: a batch that is refused leaves nothing behind.
+        admitted = {
+            self.query.index(name): self.engine.admit(
+                self.query.index(name), _one_batch(rows), self._watermark(self.query.index(name))
+            )
+            for name, rows in batch.items()
+        }
         newest = list(self._newest)
-        for name, rows in batch.items():
-            stream = self.query.index(name)
-            admitted = self.engine.admit(stream, _one_batch(rows), self._watermark(stream))
-            newest[stream] = max(newest[stream], admitted.newest)
-            arrivals[stream] = admitted.arrivals
-            self.counts.rows[name] += admitted.rows
-            self.counts.null_keys[name] += admitted.null_keys
-            self.counts.filtered[name] += admitted.filtered
-            if admitted.null_times is not None:
-                self.counts.null_times[name] += admitted.null_times.num_rows
-            if admitted.late is not None:
-                self.counts.late[name] += admitted.late.num_rows
-                self._late[name].append(admitted.late)
+        for stream, found in admitted.items():
+            newest[stream] = max(newest[stream], found.newest)
+            self._count(self.query.names[stream], found)
+        arrivals = {stream: found.arrivals for stream, found in admitted.items()}
         self._newest = newest
         watermarks = [self._watermark(s) for s in range(len(newest))]
         self.counts.batches += 1
-        for results in self.engine.push(arrivals, watermarks):
+        yield from self._counted(self.engine.push(arrivals, watermarks))
+
+    def _count(self, name: str, admitted: Admitted) -> None:
+        self.counts.rows[name] += admitted.rows
+        self.counts.null_keys[name] += admitted.null_keys
+        self.counts.filtered[name] += admitted.filtered
+        if admitted.null_times is not None:
+            self.counts.null_times[name] += admitted.null_times.num_rows
+        if admitted.late is not None:
+            self.counts.late[name] += admitted.late.num_rows
+            self._late[name].append(admitted.late)
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """The results that still waited for company after the last batch; must be exhausted.
+
+        There are none unless the plan lets tuples wait beyond their batch.
+        """
+        yield from self._counted(self.engine.finish())
+
+    def switch(self, plan: Plan) -> pa.Table:
+        """Go on with another plan from the next batch on; the results that still waited.
+
+        The windows stay. What the new plan needs beside them is computed from them.
+        """
+        waited = pa.Table.from_batches(list(self.finish()), self.query.schema)
+        self.engine = make_engine(
+            self.query,
+            plan,
+            portion=self._portion,
+            windows=self.engine.windows,
+            memory_limit=self._memory_limit,
+        )
+        self.plan = plan
+        return waited
+
+    def _counted(self, found: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for results in found:
             self.counts.results += results.num_rows
             yield results
 

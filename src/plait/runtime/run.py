@@ -23,7 +23,7 @@ import pyarrow as pa
 from plait.engine.codes import stored_type
 from plait.errors import SourceError
 from plait.plan.jtree import parse_shape
-from plait.plan.routed import ENGINES, Plan, routed
+from plait.plan.routed import Plan, parse_routed
 from plait.query.query import Query, Stream, narrowed
 from plait.runtime.local import Counts, LocalRun
 from plait.runtime.replay import BATCH_ROWS, Order, Replay
@@ -231,8 +231,8 @@ def parse_plan(query: Query, text: str) -> Plan:
     >>> str(parse_plan(chain(3), "((a b) c)")), str(parse_plan(chain(3), "eddies"))
     ('((a b) c)', 'eddies (lottery)')
     """
-    name = text.strip().lower()
-    return routed(name) if name in ENGINES else parse_shape(query, text)
+    router = parse_routed(text)
+    return parse_shape(query, text) if router is None else router
 
 
 def _sources(query: Query, given: Mapping[str, Any]) -> dict[str, Source]:

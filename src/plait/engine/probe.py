@@ -1,0 +1,158 @@
+"""Looking tuples up in a state: by their keys, within the time bounds, with the conditions checked.
+
+*Correct output.* For tuples over some streams and the state of others: exactly the combinations
+that agree in every key class the two sides share, lie within the bounds, and satisfy the given
+conditions; with `limits`, only those whose row in the state is older than the tuple's limit.
+
+*Cost.* One lookup per tuple, and work in proportion to what is found. What an index cannot decide
+is checked on the pairs it returns: the codes behind a composite key (the index has a hash), keys
+that the index leaves out, the bounds between single tuples of two combinations.
+
+*Ties and time.* Matches come in portions, in no particular order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from plait.engine.counters import StepCounters
+from plait.engine.states import CombinedState, State, Tuples
+from plait.engine.windows import Windows
+from plait.kernels.arrival import older
+from plait.kernels.gather import keep_equal, keep_near, take, tighten
+from plait.kernels.index import finished, new_cursor
+from plait.kernels.jit import Bytes, Ids, Ints, Positions
+
+PORTION = 1 << 17
+"""Pairs that a probe returns at a time: large enough to vectorise, small enough for the cache."""
+
+_FAR_PAST, _FAR_FUTURE = -(2**62), 2**62
+
+
+class Lookup:
+    """The probe of one state by tuples over `gathered`, with all looked up that does not change.
+
+    `classes` are all key classes that the two sides share, `residuals` the conditions to check on
+    what is found, by index in the query. `by` is the index to use; without it, the one over all
+    of `classes`.
+    """
+
+    def __init__(
+        self,
+        windows: Windows,
+        gathered: frozenset[int],
+        target: State,
+        classes: tuple[int, ...],
+        residuals: Sequence[int],
+        by: tuple[int, ...] | None = None,
+    ) -> None:
+        query = windows.query
+        matrix = query.bounds.matrix
+        self.target = target
+        self._by = classes if by is None else by
+        self._bases = windows.bases
+        self._output = windows.output
+        self._key_sources = {k: min(query.graph.classes[k].streams & gathered) for k in classes}
+        unsure = classes if len(self._by) > 1 else [k for k in classes if k not in self._by]
+        self._verified = [(k, min(query.graph.classes[k].streams & target.streams)) for k in unsure]
+        self._reach = [
+            (
+                i,
+                max(matrix[j][i] for j in target.streams),
+                max(matrix[i][j] for j in target.streams),
+            )
+            for i in sorted(gathered)
+        ]
+        combined = isinstance(target, CombinedState)
+        self._near = [
+            (i, j, matrix[j][i], matrix[i][j])
+            for i in sorted(gathered)
+            for j in sorted(target.streams)
+            if combined and query.bounds.uniform is None
+        ]
+        self._conditions = [query.residuals[r] for r in residuals]
+
+    def matches(
+        self,
+        tuples: Tuples,
+        portion: int,
+        counters: StepCounters,
+        limits: Ids | None = None,
+    ) -> Iterator[Tuples]:
+        """The combinations that the tuples find, at most about `portion` at a time.
+
+        `limits` are ids, one per tuple, of the first row of a base window that is too new for it.
+        Nothing may be stored or dropped before the iterator is exhausted.
+        """
+        n = length(tuples)
+        counters.probes += n
+        codes = {
+            k: take(self._bases[s].window.codes(k), tuples[s]) for k, s in self._key_sources.items()
+        }
+        window = self.target.window
+        keys = window.keys(self._by, codes)
+        lo, hi = np.full(n, _FAR_PAST, np.int64), np.full(n, _FAR_FUTURE, np.int64)
+        for i, back, ahead in self._reach:
+            tighten(lo, hi, self._bases[i].window.latest, tuples[i], back, ahead)
+        cursor = new_cursor()
+        while not finished(cursor, n):
+            probes, rows, visited = window.probe(self._by, keys, lo, hi, cursor, portion)
+            counters.visited += visited
+            if limits is not None:
+                chosen = older(window.ring.header, rows, probes, limits)
+                if len(chosen) < len(rows):
+                    probes, rows = take(probes, chosen), take(rows, chosen)
+            found = self._combine(tuples, codes, probes, rows)
+            matched = length(found)
+            counters.matches += matched
+            if matched:
+                yield found
+
+    def _combine(
+        self, tuples: Tuples, codes: dict[int, Ints], probes: Positions, rows: Positions
+    ) -> Tuples:
+        """The pairs as tuples, without those that fail a check the index could not make."""
+        target = self.target
+        keep: Bytes | None = None
+        if isinstance(target, CombinedState):
+            found = target.parts(rows)
+            for positions in found.values():
+                if len(positions) and positions.min() < 0:
+                    alive = (positions >= 0).view(np.uint8)
+                    keep = alive if keep is None else keep & alive
+            if keep is not None:
+                chosen = np.flatnonzero(keep).astype(np.int32)
+                probes = take(probes, chosen)
+                found = {s: take(p, chosen) for s, p in found.items()}
+                keep = None
+        else:
+            (stream,) = target.streams
+            found = {stream: rows}
+        out = {s: take(p, probes) for s, p in tuples.items()} | found
+        if self._verified or self._near:
+            keep = np.ones(len(probes), np.uint8)
+            for k, s in self._verified:
+                keep_equal(keep, codes[k], probes, self._bases[s].window.codes(k), out[s])
+            for i, j, back, ahead in self._near:
+                left, right = self._bases[i].window.latest, self._bases[j].window.latest
+                keep_near(keep, left, out[i], right, out[j], back, ahead)
+        out = chosen_tuples(out, keep)
+        for condition in self._conditions:
+            if length(out):
+                out = chosen_tuples(out, self._output.holds(condition, out))
+        return out
+
+
+def length(tuples: Tuples) -> int:
+    """How many tuples the columns hold."""
+    return len(next(iter(tuples.values())))
+
+
+def chosen_tuples(tuples: Tuples, keep: Bytes | None) -> Tuples:
+    """The tuples with a 1 in `keep`; all of them without it."""
+    if keep is None or keep.all():
+        return tuples
+    chosen = np.flatnonzero(keep).astype(np.int32)
+    return {s: take(p, chosen) for s, p in tuples.items()}

@@ -1,0 +1,227 @@
+"""Routing policies: which window the tuples of a history visit next.
+
+A history is the set of streams whose tuples are already joined, as a bit mask. A policy chooses
+among the streams that are `ready`, and is told what became of each packet: how many tuples it
+consumed and produced, and the work that took (probes made, rows looked at and rows matched). It
+knows nothing of windows, queues or packets; its choices change the work, never the results.
+Policies are deterministic: what they leave to chance comes from a seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random as Chance
+from typing import NamedTuple, Protocol
+
+History = int
+"""The streams gathered so far, bit i for stream i."""
+
+Onward = Callable[[History], Sequence[int]]
+"""The streams that the tuples of a history can visit next."""
+
+
+class Choice(NamedTuple):
+    """Where to go; and, for a trial, how few tuples are enough to learn from."""
+
+    target: int
+    at_most: int | None = None
+
+
+class Policy(Protocol):
+    """What a router asks."""
+
+    def choose(self, history: History, ready: Sequence[int]) -> Choice:
+        """The next stream to visit, one of `ready`."""
+        ...
+
+    def observe(
+        self, history: History, target: int, consumed: int, produced: int, work: int
+    ) -> None:
+        """Learn what a visit brought: tuples in, tuples out, and the work in between."""
+        ...
+
+
+class Random:
+    """Any of the ready streams, each as likely: the cheapest decision, and it learns nothing.
+
+    >>> policy = Random(seed=1)
+    >>> {policy.choose(1, [1, 2]).target for _ in range(20)}
+    {1, 2}
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._chance = Chance(seed)
+
+    def choose(self, history: History, ready: Sequence[int]) -> Choice:
+        """One of them."""
+        del history
+        return Choice(ready[int(self._chance.random() * len(ready))])
+
+    def observe(
+        self, history: History, target: int, consumed: int, produced: int, work: int
+    ) -> None:
+        """Nothing is learned."""
+
+
+class Lottery:
+    """A draw: a window gains a ticket for each tuple it consumes and loses one for each it makes.
+
+    Every window has at least one ticket. Tickets are forgotten: after `memory` more tuples, about
+    a third of the old ones counts, so the lottery follows selectivities that change.
+
+    >>> policy = Lottery(seed=1)
+    >>> policy.observe(1, 1, consumed=100, produced=0, work=100)
+    >>> policy.observe(1, 2, consumed=100, produced=500, work=600)
+    >>> policy.tickets(1), policy.tickets(2)
+    (100.0, 1.0)
+    """
+
+    def __init__(self, seed: int, *, memory: int = 4096) -> None:
+        self._chance = Chance(seed)
+        self._memory = memory
+        self._balance: dict[int, float] = {}
+
+    def tickets(self, target: int) -> float:
+        """The tickets that a window holds in a draw."""
+        return max(1.0, self._balance.get(target, 0.0))
+
+    def choose(self, history: History, ready: Sequence[int]) -> Choice:
+        """The window that wins the draw."""
+        del history
+        if len(ready) == 1:
+            return Choice(ready[0])
+        tickets = [self.tickets(t) for t in ready]
+        left = self._chance.random() * sum(tickets)
+        for target, held in zip(ready, tickets, strict=True):
+            left -= held
+            if left < 0:
+                return Choice(target)
+        return Choice(ready[-1])
+
+    def observe(
+        self, history: History, target: int, consumed: int, produced: int, work: int
+    ) -> None:
+        """Hand out tickets for consuming, and take them back for producing."""
+        del history, work
+        # Within a packet larger than the memory, too, the newest tuples count most.
+        share = min(1.0, self._memory / max(1, consumed))
+        kept = max(0.0, 1 - consumed / self._memory)
+        gained = (consumed - produced) * share
+        balance = self._balance.get(target, 0.0) * kept + gained
+        self._balance[target] = max(-self._memory, min(self._memory, balance))
+
+
+@dataclass(slots=True)
+class _Visits:
+    """What visits of one window by one history brought; older ones count for less and less."""
+
+    consumed: float = 0.0
+    produced: float = 0.0
+    work: float = 0.0
+    since: int = 0
+    """Decisions of this history since the last visit."""
+
+    def add(self, consumed: int, produced: int, work: int, kept: float) -> None:
+        """One more visit; each decision since the last one lets it fade."""
+        kept = kept ** max(1, self.since)
+        self.consumed = self.consumed * kept + consumed
+        self.produced = self.produced * kept + produced
+        self.work = self.work * kept + work
+        self.since = 0
+
+
+class Ordered:
+    """The way with the least work to come, by the selectivities and costs measured so far.
+
+    A history's work to come is that of its best next visit: the work of the visit itself, and for
+    each tuple it produces the work to come of the history it leads to. Ways not tried for a while
+    get a small packet to measure them: each after `explore` decisions, and all of them at once
+    when the work of the best way has doubled since they were last tried, because then the
+    selectivities have changed.
+
+    >>> policy = Ordered(lambda history: [s for s in range(3) if not history >> s & 1])
+    >>> policy.choose(1, [1, 2]), policy.choose(1, [1, 2]).at_most
+    (Choice(target=1, at_most=64), 64)
+    >>> policy.observe(1, 1, consumed=64, produced=640, work=700)
+    >>> policy.observe(1, 2, consumed=64, produced=6, work=70)
+    >>> policy.choose(1, [1, 2])
+    Choice(target=2, at_most=None)
+    """
+
+    def __init__(
+        self,
+        onward: Onward,
+        *,
+        explore: int = 16,
+        trial: int = 64,
+        kept: float = 0.5,
+        surprise: float = 2.0,
+    ) -> None:
+        self._onward = onward
+        self._explore = explore
+        self._trial = trial
+        self._kept = kept
+        self._surprise = surprise
+        self._visits: dict[tuple[History, int], _Visits] = {}
+        self._reference: dict[History, float] = {}
+        self._stale: set[tuple[History, int]] = set()
+
+    def choose(self, history: History, ready: Sequence[int]) -> Choice:
+        """The way with the least work to come, or one that is due to be tried."""
+        if len(ready) == 1:
+            return Choice(ready[0])
+        for target in ready:
+            visits = self._visits.get((history, target))
+            if visits is None:
+                return Choice(target, self._trial)
+            visits.since += 1
+        values = {t: self._value(history, t, {}) for t in ready}
+        best = min(values, key=lambda t: (values[t], t))
+        self._watch(history, ready, best, values[best])
+        for target in ready:
+            due = self._visits[history, target].since > self._explore
+            if target != best and (due or (history, target) in self._stale):
+                return Choice(target, self._trial)
+        return Choice(best)
+
+    def observe(
+        self, history: History, target: int, consumed: int, produced: int, work: int
+    ) -> None:
+        """Remember a visit."""
+        visits = self._visits.setdefault((history, target), _Visits())
+        visits.add(consumed, produced, work, self._kept)
+        self._stale.discard((history, target))
+
+    def _watch(self, history: History, ready: Sequence[int], best: int, value: float) -> None:
+        """Have the other ways tried again when the best one has become much dearer."""
+        reference = self._reference.setdefault(history, value)
+        if value > self._surprise * reference + 1:
+            self._stale.update((history, t) for t in ready if t != best)
+            self._reference[history] = value
+        elif value < reference:
+            self._reference[history] = value
+
+    def _value(self, history: History, target: int, known: dict[History, float]) -> float:
+        visits = self._visits.get((history, target))
+        if visits is None or visits.consumed == 0:
+            return 0.0
+        fanout, work = visits.produced / visits.consumed, visits.work / visits.consumed
+        return work + fanout * self._to_come(history | 1 << target, known)
+
+    def _to_come(self, history: History, known: dict[History, float]) -> float:
+        """The work that a tuple of this history still makes; 0 where nothing was measured."""
+        if history not in known:
+            ways = [t for t in self._onward(history) if (history, t) in self._visits]
+            known[history] = min((self._value(history, t, known) for t in ways), default=0.0)
+        return known[history]
+
+
+def make_policy(name: str, seed: int, onward: Onward) -> Policy:
+    """The policy with this name; `onward` tells it where each history can go."""
+    if name == "random":
+        return Random(seed)
+    if name == "lottery":
+        return Lottery(seed)
+    assert name == "ordered", name
+    return Ordered(onward)

@@ -1,0 +1,259 @@
+"""Teddies: packets of tuples with the same history, routed as a whole.
+
+*Correct output* and *invariants* are those of `plait.engine.eddy`: the queues decide when tuples
+are routed, and results do not depend on that. New tuples are stored before they are queued.
+
+*Metaqueues.* The tuples of one history wait in one metaqueue. It is put at the end of the
+scheduler's queue when its occupancy reaches its threshold, and stays there until its turn; then
+all its tuples, up to the packet limit, make one visit together. If it held at least twice its
+threshold at that moment, the threshold doubles. Every metaqueue that is not scheduled counts the
+rounds since it was; each round beyond the counter limit halves its threshold. So much-used
+histories come to travel in large packets, and none waits for ever.
+
+*A round* is a visit, or new tuples entering without anything becoming due. It costs a step per
+metaqueue beside the visit.
+
+*Back-pressure.* New tuples enter only when nothing is scheduled. And when a visit finds so much
+that the next metaqueue holds several packets, those are routed before the visit goes on: what
+waits is bounded by the depth of a history, not by the size of the result.
+
+*Waiting.* At the end of a batch every metaqueue is worked off whose oldest tuple has been under
+way for more than `patience` batches; histories only grow, so one pass from short to long ones
+does. Within a batch a tuple waits for at most `Teddies.longest_wait` rounds. Both are measured:
+`metaqueues` reports rounds and seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from plait.engine.eddy import Packet, RoutedEngine, Station
+from plait.engine.ingest import Arrivals
+from plait.engine.probe import PORTION
+from plait.engine.slices import Slice, cut, cut_rows
+from plait.engine.windows import Windows
+from plait.plan.routed import Teddies
+from plait.query.query import Query
+
+_LARGER_SLICES = 2
+"""How much larger than for a tree the slices of a batch are: a packet has more to be told."""
+_PACKETS_WAITING = 4
+"""Packets in a metaqueue from which on they are routed before any more are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """What a metaqueue did: how full it was at its turns, and how long its tuples waited."""
+
+    streams: tuple[str, ...]
+    packets: int
+    tuples: int
+    occupancy: float
+    """The mean number of tuples at its turns."""
+    most: int
+    """The largest number of tuples at a turn."""
+    threshold: int
+    mean_rounds: float
+    longest_rounds: int
+    mean_seconds: float
+    longest_seconds: float
+
+
+class Metaqueue:
+    """The waiting tuples of one history, and the values that decide when they are due."""
+
+    def __init__(self, station: Station) -> None:
+        self.station = station
+        self.occupancy = 0
+        self.threshold = 1
+        self.counter = 0
+        self.scheduled = False
+        self.packets: deque[tuple[Packet, int, float]] = deque()
+        self.turns = self.routed = self.most = self.longest_rounds = 0
+        self.held = self.rounds = self.seconds = self.longest_seconds = 0.0
+
+    def put(self, packet: Packet, now: int, clock: float) -> None:
+        """Let tuples wait."""
+        self.packets.append((packet, now, clock))
+        self.occupancy += len(packet)
+
+    def take(self, most: int, now: int, clock: float) -> Packet:
+        """The tuples that have waited longest, as one packet, and how long that was."""
+        self.turns += 1
+        self.held += self.occupancy
+        self.most = max(self.most, self.occupancy)
+        parts: list[Packet] = []
+        left = most
+        while self.packets and left:
+            packet, entered, began = self.packets.popleft()
+            if len(packet) > left:
+                self.packets.appendleft((_part(packet, left, len(packet)), entered, began))
+                packet = _part(packet, 0, left)
+            n = len(packet)
+            left -= n
+            parts.append(packet)
+            self.rounds += n * (now - entered)
+            self.seconds += n * (clock - began)
+            self.longest_rounds = max(self.longest_rounds, now - entered)
+            self.longest_seconds = max(self.longest_seconds, clock - began)
+        self.occupancy -= most - left
+        self.routed += most - left
+        return _together(parts)
+
+    def report(self, names: tuple[str, ...]) -> Waited:
+        """What it did so far."""
+        turns, tuples = max(1, self.turns), max(1, self.routed)
+        return Waited(
+            tuple(names[s] for s in self.station.streams),
+            self.turns,
+            self.routed,
+            self.held / turns,
+            self.most,
+            self.threshold,
+            self.rounds / tuples,
+            self.longest_rounds,
+            self.seconds / tuples,
+            self.longest_seconds,
+        )
+
+
+class TeddyEngine(RoutedEngine):
+    """Teddies: a metaqueue per history, and a queue of those that are due.
+
+    `clock` is read to report how long tuples wait; nothing is decided by it.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        settings: Teddies,
+        *,
+        hash_bits: int = 64,
+        portion: int = PORTION,
+        windows: Windows | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        super().__init__(query, settings, hash_bits=hash_bits, portion=portion, windows=windows)
+        self._teddies = settings
+        self._clock = clock
+        self._metaqueues: dict[int, Metaqueue] = {}
+        self._schedule: deque[Metaqueue] = deque()
+        self._batch_ends: deque[int] = deque(maxlen=settings.patience + 1)
+        self.rounds = 0
+
+    def metaqueues(self) -> list[Waited]:
+        """What every metaqueue did so far, short histories first."""
+        queues = sorted(self._metaqueues.values(), key=lambda q: _depth(q.station))
+        return [queue.report(self.query.names) for queue in queues]
+
+    @property
+    def waiting(self) -> int:
+        """The tuples that wait now."""
+        return sum(queue.occupancy for queue in self._metaqueues.values())
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """Work off what is still waiting; yields results, and must be exhausted."""
+        yield from self._work_off(lambda queue: True)
+
+    def _cut(self, arrivals: Mapping[int, Arrivals]) -> list[tuple[int, Slice]]:
+        if self._teddies.intake is None:
+            return cut(arrivals, self.query.bounds.widest // 4, _LARGER_SLICES)
+        return cut_rows(arrivals, self._teddies.intake)
+
+    def _take_in(self, stream: int, arrivals: Arrivals, start: int, stop: int) -> None:
+        station = self._station(1 << stream)
+        self._schedule_if_due(self._enqueue(station, self._store(stream, arrivals, start, stop)))
+        if not self._schedule:
+            self._end_round()
+
+    def _run(self) -> Iterator[pa.RecordBatch]:
+        while self._schedule:
+            queue = self._schedule.popleft()
+            queue.scheduled = False
+            if queue.occupancy:
+                yield from self._turn(queue)
+
+    def _turn(self, queue: Metaqueue) -> Iterator[pa.RecordBatch]:
+        """Route what a metaqueue holds, or a packet of it, and adjust the thresholds."""
+        station, limit = queue.station, self._teddies.packet_limit
+        if queue.occupancy >= 2 * queue.threshold:
+            queue.threshold = min(2 * queue.threshold, self._teddies.threshold_limit)
+        queue.counter = 0
+        choice = self.policy.choose(station.done, station.ready)
+        most = limit if choice.at_most is None else min(limit, choice.at_most)
+        packet = queue.take(most, self.rounds, self._clock())
+        yield from self._route(station, choice.target, packet)
+        self._end_round(queue)
+
+    def _end_round(self, just_routed: Metaqueue | None = None) -> None:
+        self.rounds += 1
+        for queue in self._metaqueues.values():
+            if queue.scheduled:
+                continue
+            if queue is not just_routed:
+                queue.counter += 1
+                if queue.counter > self._teddies.counter_limit and queue.threshold > 1:
+                    queue.threshold //= 2
+            self._schedule_if_due(queue)
+
+    def _schedule_if_due(self, queue: Metaqueue) -> None:
+        if not queue.scheduled and queue.occupancy >= queue.threshold:
+            queue.scheduled = True
+            self._schedule.append(queue)
+
+    def _enqueue(self, station: Station, packet: Packet) -> Metaqueue:
+        queue = self._metaqueues.get(station.done)
+        if queue is None:
+            queue = self._metaqueues[station.done] = Metaqueue(station)
+        queue.put(packet, self.rounds, self._clock())
+        return queue
+
+    def _queue(self, station: Station, packet: Packet) -> Iterator[pa.RecordBatch]:
+        queue = self._enqueue(station, packet)
+        while queue.occupancy >= _PACKETS_WAITING * self._teddies.packet_limit:
+            yield from self._turn(queue)
+
+    def _close_batch(self) -> Iterator[pa.RecordBatch]:
+        self._batch_ends.append(self._frontiers.next)
+        if len(self._batch_ends) > self._teddies.patience:
+            before = self._batch_ends[0]
+            yield from self._work_off(lambda q: min(p.oldest for p, _, _ in q.packets) < before)
+
+    def _work_off(self, due: Callable[[Metaqueue], bool]) -> Iterator[pa.RecordBatch]:
+        """Route from every metaqueue, short histories first, as long as it is due."""
+        for size in range(1, len(self.bases)):
+            for queue in [q for q in self._metaqueues.values() if len(q.station.streams) == size]:
+                while queue.occupancy and due(queue):
+                    yield from self._turn(queue)
+        self._schedule = deque(q for q in self._schedule if q.occupancy)
+        for queue in self._metaqueues.values():
+            queue.scheduled = queue in self._schedule
+
+    def _waiting(self) -> tuple[int, int] | None:
+        packets = [p for queue in self._metaqueues.values() for p, _, _ in queue.packets]
+        if not packets:
+            return None
+        return min(p.oldest for p in packets), min(p.earliest for p in packets)
+
+
+def _depth(station: Station) -> tuple[int, int]:
+    return len(station.streams), station.done
+
+
+def _part(packet: Packet, start: int, stop: int) -> Packet:
+    columns = {s: column[start:stop] for s, column in packet.columns.items()}
+    return Packet(columns, packet.oldest, packet.earliest)
+
+
+def _together(parts: list[Packet]) -> Packet:
+    """One packet of several."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = {s: np.concatenate([p.columns[s] for p in parts]) for s in parts[0].columns}
+    return Packet(columns, min(p.oldest for p in parts), min(p.earliest for p in parts))

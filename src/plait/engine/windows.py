@@ -1,0 +1,87 @@
+"""The base windows of a query, with what fills and reads them: all that engines share.
+
+The base windows are the truth. An engine adds what it needs to find results (combined states, or
+queues of tuples under way) and may be exchanged for another one between two batches: the windows
+stay, indexes that the new engine needs are built, and everything else follows from the windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from plait.engine.codes import CodeBook
+from plait.engine.counters import StateSize
+from plait.engine.ingest import Admitted, Ingest, event_times
+from plait.engine.output import Output
+from plait.engine.states import BaseWindow, State
+from plait.query.query import Query
+
+Indexes = Mapping[int, Iterable[tuple[int, ...]]]
+"""For each stream, the tuples of key classes that its window is looked up by."""
+
+
+class Windows:
+    """One base window per stream, the codes of the keys, and the way in and out.
+
+    `hash_bits` below 64 makes hashes collide on purpose; results do not change.
+    """
+
+    def __init__(self, query: Query, indexes: Indexes, *, hash_bits: int = 64) -> None:
+        self.query = query
+        self.hash_bits = hash_bits
+        self._books = [CodeBook(c.type, hash_bits) for c in query.graph.classes]
+        self._ingests = [Ingest(query, s, self._books) for s in range(len(query.streams))]
+        self.bases = [
+            BaseWindow(query, s, tuple(indexes[s]), hash_bits) for s in range(len(query.streams))
+        ]
+        self.output = Output(query, self.bases)
+
+    def index_by(self, indexes: Indexes) -> None:
+        """Have at least these indexes."""
+        for stream, wanted in indexes.items():
+            for classes in wanted:
+                self.bases[stream].window.add_index(classes)
+
+    def schema(self, stream: int) -> pa.Schema:
+        """The columns of the rows of a stream that `admit` sets aside."""
+        return self._ingests[stream].schema
+
+    def admit(self, stream: int, rows: pa.RecordBatch, watermark: int) -> Admitted:
+        """Sort out the rows of a stream: what to join, and what to set aside."""
+        return self._ingests[stream].admit(rows, watermark)
+
+    def newest(self, stream: int, rows: pa.RecordBatch) -> int:
+        """The newest event time among rows of a stream, in microseconds."""
+        return int(event_times(rows.column(self.query.streams[stream].time)).max())
+
+    def cutoff(self, stream: int, watermarks: Sequence[int]) -> int:
+        """Tuples of a stream that are older than this can never join again."""
+        return self.bases[stream].cutoff(watermarks)
+
+    def forget_keys(self) -> None:
+        """Give back the memory of keys that no live tuple has, when that is due."""
+        for k, book in enumerate(self._books):
+            if book.crowded:
+                owners = self.query.graph.classes[k].streams
+                book.forget(self.bases[s].live_codes(k) for s in owners)
+
+    def sizes(self, combined: Sequence[State] = ()) -> list[StateSize]:
+        """Rows and bytes of every base window, then of the combined states."""
+        names = self.query.names
+        return [
+            StateSize(
+                tuple(names[i] for i in sorted(state.streams)),
+                len(state),
+                state.nbytes,
+                state.row_bytes,
+                len(state.window.indexes),
+            )
+            for state in (*self.bases, *combined)
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated for base windows and interned keys."""
+        return sum(s.nbytes for s in self.bases) + sum(b.nbytes for b in self._books)

@@ -1,0 +1,148 @@
+"""Running a query without a fixed plan: a router decides which window tuples visit next.
+
+These values stand where a jtree could: they say that the query is to be run by Eddies, which route
+tuple by tuple, or by Teddies, which route packets of tuples with the same history; and how.
+
+>>> Teddies(policy="lottery", packet_limit=0)
+Traceback (most recent call last):
+plait.errors.PlanError: the packet limit is 0; a packet holds at least one tuple
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+from plait.errors import PlanError, did_you_mean
+from plait.plan.jtree import Node
+
+POLICIES = ("lottery", "ordered", "random")
+"""How a router may decide; `plait.engine.routing` says what each of them does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eddies:
+    """Route single tuples, from one queue.
+
+    >>> str(Eddies(policy="random"))
+    'eddies (random)'
+    """
+
+    policy: str = "lottery"
+    seed: int = 0
+    intake: int = 64
+    """New tuples that enter the queue when it is empty."""
+
+    def __post_init__(self) -> None:
+        _check_policy(self.policy)
+        _at_least_one("intake", self.intake, "at least one new tuple enters at a time")
+
+    def __str__(self) -> str:
+        return f"eddies ({self.policy})"
+
+
+@dataclass(frozen=True, slots=True)
+class Teddies:
+    """Route packets: tuples with the same history wait for each other in a metaqueue.
+
+    A metaqueue is scheduled when it holds as many tuples as its threshold says. The threshold
+    doubles when the metaqueue has twice as many tuples at its turn, and is halved in every round
+    that it has waited beyond `counter_limit` rounds. So waiting is bounded in rounds, by
+    `longest_wait`; and in batches, by `patience`.
+
+    >>> str(Teddies())
+    'teddies (ordered)'
+    """
+
+    policy: str = "ordered"
+    seed: int = 0
+    packet_limit: int = 1 << 16
+    """The most tuples that are routed at once."""
+    threshold_limit: int = 1 << 9
+    """The most tuples that a metaqueue may be made to wait for."""
+    counter_limit: int = 16
+    """The rounds that a metaqueue may stay unscheduled before its threshold shrinks."""
+    patience: int = 0
+    """The batches that a tuple may wait beyond its own; 0 works off each batch completely."""
+    intake: int | None = None
+    """New tuples that enter when nothing can be scheduled; None leaves it to the engine."""
+
+    def __post_init__(self) -> None:
+        _check_policy(self.policy)
+        _at_least_one("packet limit", self.packet_limit, "a packet holds at least one tuple")
+        _at_least_one("threshold limit", self.threshold_limit, "a packet holds at least one tuple")
+        if self.intake is not None:
+            _at_least_one("intake", self.intake, "at least one new tuple enters at a time")
+        for name, value in (("counter limit", self.counter_limit), ("patience", self.patience)):
+            if value < 0:
+                raise PlanError(f"the {name} is {value}; it cannot be negative")
+
+    def longest_wait(self, metaqueues: int, occupancy: int) -> int:
+        """The most rounds that a tuple waits among so many metaqueues of at most `occupancy`.
+
+        Past the counter limit the threshold is halved in each round; once it is one, the
+        metaqueue is in the scheduler's queue, where each of the others comes before it once for
+        every packet that its own tuples fill.
+
+        >>> Teddies(packet_limit=8, threshold_limit=8, counter_limit=4).longest_wait(5, occupancy=8)
+        14
+        """
+        unscheduled = self.counter_limit + math.ceil(math.log2(self.threshold_limit)) + 2
+        packets = math.ceil(max(1, occupancy) / self.packet_limit)
+        return unscheduled + metaqueues * packets
+
+    def __str__(self) -> str:
+        return f"teddies ({self.policy})"
+
+
+Routed = Eddies | Teddies
+Plan = Node | Eddies | Teddies
+"""What runs a query: a tree of joins, or a router."""
+
+ENGINES: dict[str, type[Eddies] | type[Teddies]] = {"eddies": Eddies, "teddies": Teddies}
+
+
+def routed(name: str, **options: Any) -> Routed:
+    """The router called `name`, with its options by name.
+
+    >>> routed("teddies", policy="lottery") == Teddies(policy="lottery")
+    True
+    >>> routed("teddies", policy="lotery")
+    Traceback (most recent call last):
+    plait.errors.PlanError: there is no routing policy 'lotery'; did you mean 'lottery'? ...
+    """
+    if name not in ENGINES:
+        raise PlanError(f"there is no engine {name!r}", remedy=did_you_mean(name, ENGINES))
+    kind = ENGINES[name]
+    known = [f.name for f in fields(kind)]
+    for option in options:
+        if option not in known:
+            raise PlanError(
+                f"the engine {name!r} has no option {option!r}",
+                remedy=did_you_mean(option, known),
+            )
+    return kind(**options)
+
+
+def parse_routed(text: str) -> Routed | None:
+    """The router that a text names, as `str` prints it or by its name alone; None if it is none.
+
+    >>> parse_routed("teddies (random)") == Teddies(policy="random"), parse_routed("((a b) c)")
+    (True, None)
+    """
+    name, _, rest = text.strip().partition("(")
+    name, policy = name.strip().lower(), rest.rstrip(" )").strip()
+    if name not in ENGINES:
+        return None
+    return routed(name, policy=policy) if policy else routed(name)
+
+
+def _check_policy(name: str) -> None:
+    if name not in POLICIES:
+        raise PlanError(f"there is no routing policy {name!r}", remedy=did_you_mean(name, POLICIES))
+
+
+def _at_least_one(what: str, value: int, why: str) -> None:
+    if value < 1:
+        raise PlanError(f"the {what} is {value}; {why}")
