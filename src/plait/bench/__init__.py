@@ -1,0 +1,1 @@
+"""Measurements as commands: each writes its figures as JSON."""

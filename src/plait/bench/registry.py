@@ -1,0 +1,23 @@
+"""Every benchmark by its name.
+
+>>> names()[0], describe("kernel-output")
+('cost-model', 'How fast results are found and materialised, beside DuckDB.')
+"""
+
+from __future__ import annotations
+
+from plait.bench.catalogue import Catalogue
+
+BENCHMARKS = Catalogue(
+    "benchmark",
+    {
+        "cost-model": "plait.bench.cost_model:cost_model",
+        "kernel-ingest": "plait.bench.kernel_peers:ingest",
+        "kernel-output": "plait.bench.kernel_peers:output",
+        "kernel-ways": "plait.bench.kernel_ways:ways",
+        "kernel-window-scaling": "plait.bench.kernel_scaling:window_scaling",
+        "plan-quality": "plait.bench.plan_quality:plan_quality",
+        "teddies-overhead": "plait.bench.teddies_overhead:teddies_overhead",
+    },
+)
+names, describe, run = BENCHMARKS.names, BENCHMARKS.describe, BENCHMARKS.run

@@ -1,0 +1,22 @@
+"""Every experiment by its name."""
+
+from __future__ import annotations
+
+from plait.bench.catalogue import Catalogue
+
+EXPERIMENTS = Catalogue(
+    "experiment",
+    {
+        "qualified/fig13a": "plait.experiments.qualified:fig13a",
+        "qualified/fig13b": "plait.experiments.qualified:fig13b",
+        "qualified/fig13c": "plait.experiments.qualified:fig13c",
+        "qualified/fig14": "plait.experiments.qualified:fig14",
+        "qualified/fig7": "plait.experiments.qualified_runs:fig7",
+        "qualified/fig8": "plait.experiments.qualified_runs:fig8",
+        "teddies/drift": "plait.experiments.teddies_drift:drift",
+        "teddies/fig6": "plait.experiments.teddies:fig6",
+        "teddies/fig7": "plait.experiments.teddies:fig7",
+        "teddies/fig8": "plait.experiments.teddies:fig8",
+    },
+)
+names, describe, run = EXPERIMENTS.names, EXPERIMENTS.describe, EXPERIMENTS.run

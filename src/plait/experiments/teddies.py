@@ -1,0 +1,343 @@
+"""Seed 004, figures 6 to 8: Teddies beside Eddies on the three-way join R.1 = S.1, S.2 = T.1.
+
+Both systems run the same code but for the queueing: the same windows, lookups, routing policy
+(random, the cheapest) and output. The keys are uniform, so that every way costs the same. The
+selectivity, the matches that a lookup finds on average, is doubled by doubling the window. The
+windows are filled beforehand; from then on the processor time is taken. `new_tuples` is the paper's
+back-pressure, the number of new tuples that enter when a system has nothing else to do: with few
+of them, packets are made by selectivity alone, which is what figure 6 is about.
+
+Here a routing decision is interpreted and a lookup compiled, so a decision is dear from the start,
+as it is at the right end of figure 8. Packets therefore pay at a lower selectivity than in the
+paper; figure 6 begins below 1 to show where they do not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from plait.bench.report import Claim, Note, Report, Series, at_most, equal, ratio_spread, spread
+from plait.engine.ingest import BEFORE_ALL_TIMES
+from plait.engine.routing import Choice, History, Policy
+from plait.engine.teddy import TeddyEngine, Waited
+from plait.engine.tree import TreeEngine
+from plait.plan.routed import Eddies, Routed, Teddies
+from plait.query.bounds import global_window
+from plait.query.expr import Call, Column
+from plait.query.query import Field, Output, Query, Stream, make_query
+from plait.runtime.local import LocalRun
+
+SEED = "004"
+_TICK = 1_000
+_UNLIMITED = 1 << 24
+_FLAT = 1.25
+_LINEAR = (0.8, 1.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Fig6Options:
+    """What can be varied."""
+
+    keys: int = 16
+    """Values of each key; the window is this many rows times the selectivity."""
+    most: int = 256
+    """The highest selectivity."""
+    least: float = 0.125
+    """The lowest selectivity."""
+    decisions: int = 4_000
+    """About how many routing decisions Eddies make at each selectivity."""
+    new_tuples: int = 3
+    repeats: int = 5
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fig7Options:
+    """What can be varied."""
+
+    keys: int = 16
+    most: int = 256
+    decisions: int = 40_000
+    """About how many tuples are routed at each selectivity."""
+    new_tuples: int = 24
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fig8Options:
+    """What can be varied."""
+
+    keys: int = 16
+    rows: int = 250
+    """Rows per stream."""
+    most: int = 16_384
+    """The most instructions added to a routing decision."""
+    new_tuples: int = 3
+    repeats: int = 5
+    seed: int = 1
+
+
+@dataclass(slots=True)
+class _Run:
+    seconds: float
+    results: int
+    decisions: int
+    queues: list[Waited] = field(default_factory=list)
+
+
+class Dear:
+    """A policy whose every decision costs so many more instructions, each of them an increment."""
+
+    def __init__(self, policy: Policy, instructions: int) -> None:
+        self._policy = policy
+        self._instructions = instructions
+        self.counter = 0
+
+    def choose(self, history: History, ready: Sequence[int]) -> Choice:
+        """What the policy chooses, later."""
+        counter = self.counter
+        for _ in range(self._instructions):
+            counter += 1
+        self.counter = counter
+        return self._policy.choose(history, ready)
+
+    def observe(
+        self, history: History, target: int, consumed: int, produced: int, work: int
+    ) -> None:
+        """Pass it on."""
+        self._policy.observe(history, target, consumed, produced, work)
+
+
+def fig6(options: Fig6Options, note: Note) -> Report:
+    """The run time of Teddies divided by that of Eddies, as the selectivity grows."""
+    report = Report("teddies/fig6", asdict(options), seed=SEED)
+    sigmas = _doubled(options.least, options.most)
+    times: dict[tuple[str, float], list[float]] = {}
+    last: dict[tuple[str, float], _Run] = {}
+    for repeat in range(options.repeats):
+        for sigma in sigmas:
+            note(f"round {repeat + 1} of {options.repeats}: selectivity {sigma:g}")
+            rows = max(16, int(options.decisions / (3 * (1 + sigma))))
+            for name, router in _systems(options.new_tuples, options.seed).items():
+                run = _measure(router, options.keys, sigma, rows, options.seed)
+                times.setdefault((name, sigma), []).append(run.seconds)
+                last[name, sigma] = run
+    ratios = [ratio_spread(times["teddies", s], times["eddies", s]) for s in sigmas]
+    medians = [r["median"] for r in ratios]
+    report.series = [
+        Series("Teddies / Eddies", sigmas, medians, "run time ratio", "selectivity"),
+        Series("Eddies", sigmas, [1.0] * len(sigmas), "run time ratio", "selectivity"),
+    ]
+    report.ratios = {f"selectivity {s:g}": r for s, r in zip(sigmas, ratios, strict=True)}
+    for name in ("eddies", "teddies"):
+        report.systems[name] = {
+            f"selectivity {s:g}": spread(times[name, s])
+            | {"results": last[name, s].results, "decisions": last[name, s].decisions}
+            for s in sigmas
+        }
+    low = spread(medians[:3])["median"]
+    below = next((s for s, m in zip(sigmas, medians, strict=True) if m < 1), None)
+    report.claims = [
+        _falls("falls", "the ratio falls as the selectivity grows", medians),
+        at_most("below-1", "Teddies are faster at high selectivities (paper: above 32)",
+                medians[-1], 0.999),
+        Claim(
+            "crossing",
+            "Eddies are faster at low selectivities (paper: 1 to 16), where there is little to "
+            "put into packets",
+            f"ratio {low:.2f} at the lowest three selectivities, "
+            + ("never below 1" if below is None else f"below 1 from {below:g} on"),
+            low,
+            "above 1 at the lowest three selectivities",
+            low > 1,
+        ),
+        equal("results", "both find as many results at every selectivity",
+              [all(last["teddies", s].results == last["eddies", s].results for s in sigmas), True]),
+    ]  # fmt: skip
+    return report
+
+
+def fig7(options: Fig7Options, note: Note) -> Report:
+    """The mean occupancy of the five metaqueues at their turns, as the selectivity grows."""
+    report = Report("teddies/fig7", asdict(options), seed=SEED)
+    sigmas = _doubled(1, options.most)
+    lines: dict[str, list[float]] = {}
+    waits: dict[str, dict[str, object]] = {}
+    for sigma in sigmas:
+        note(f"selectivity {sigma:g}")
+        rows = max(12 * options.new_tuples, int(options.decisions / (3 * (1 + sigma))))
+        router = _teddies(options.new_tuples, options.seed)
+        run = _measure(router, options.keys, sigma, rows, options.seed)
+        for queue in run.queues:
+            lines.setdefault("".join(queue.streams), []).append(queue.occupancy)
+        waits[f"selectivity {sigma:g}"] = {"".join(q.streams): asdict(q) for q in run.queues}
+    report.series = [
+        Series(f"metaqueue {name}", sigmas, y, "tuples", "selectivity") for name, y in lines.items()
+    ]
+    report.systems["teddies"] = waits
+    inputs = [y for name, y in lines.items() if len(name) == 1]
+    later = [y for name, y in lines.items() if len(name) > 1]
+    slopes = [_slope(sigmas, y) for y in later]
+    fits = [float(np.corrcoef(sigmas, y)[0, 1]) for y in later]
+    low, high = _LINEAR
+    report.claims = [
+        equal("five", "there are five metaqueues: three for new tuples, two for partial results",
+              [(len(inputs), len(later)), (3, 2)]),
+        at_most("inputs-flat", "the occupancy of the metaqueues of new tuples does not depend on "
+                "the selectivity: largest / smallest", max(max(y) / min(y) for y in inputs), _FLAT),
+        Claim(
+            "later-linear",
+            "the occupancy of the later metaqueues is linear in the selectivity",
+            f"power of the selectivity {', '.join(f'{s:.2f}' for s in slopes)}, "
+            f"correlation {', '.join(f'{f:.3f}' for f in fits)}",
+            min(fits),
+            f"power within {low} and {high}, correlation at least 0.98",
+            all(low <= s <= high for s in slopes) and min(fits) >= 0.98,
+        ),
+    ]  # fmt: skip
+    return report
+
+
+def fig8(options: Fig8Options, note: Note) -> Report:
+    """The run time of Teddies divided by that of Eddies, as a routing decision gets dearer."""
+    report = Report("teddies/fig8", asdict(options), seed=SEED)
+    delays = [0, *(int(d) for d in _doubled(options.most / 64, options.most)[::2])]
+    times: dict[tuple[str, int], list[float]] = {}
+    last: dict[str, _Run] = {}
+    for repeat in range(options.repeats):
+        for delay in delays:
+            note(f"round {repeat + 1} of {options.repeats}: {delay} instructions")
+            for name, router in _systems(options.new_tuples, options.seed).items():
+                run = _measure(router, options.keys, 1, options.rows, options.seed, delay)
+                times.setdefault((name, delay), []).append(run.seconds)
+                last[name] = run
+    ratios = [ratio_spread(times["teddies", d], times["eddies", d]) for d in delays]
+    medians = [r["median"] for r in ratios]
+    x_unit = "instructions added per decision"
+    report.series = [
+        Series("Teddies / Eddies", delays, medians, "run time ratio", x_unit),
+        Series("Eddies", delays, [1.0] * len(delays), "run time ratio", x_unit),
+    ]
+    report.ratios = {f"{d} instructions": r for d, r in zip(delays, ratios, strict=True)}
+    for name in ("eddies", "teddies"):
+        report.systems[name] = {f"{d} instructions": spread(times[name, d]) for d in delays}
+        report.systems[name] |= {"results": last[name].results, "decisions": last[name].decisions}
+    report.claims = [
+        _falls("falls", "the ratio falls as a routing decision gets dearer, at selectivity 1",
+               medians),
+        at_most("below-1", "Teddies are faster when decisions are dear", medians[-1], 0.999),
+        equal("results", "both find as many results",
+              [last["teddies"].results, last["eddies"].results]),
+    ]  # fmt: skip
+    return report
+
+
+def _systems(new_tuples: int, seed: int) -> dict[str, Routed]:
+    return {
+        "eddies": Eddies(policy="random", seed=seed, intake=new_tuples),
+        "teddies": _teddies(new_tuples, seed),
+    }
+
+
+def _teddies(new_tuples: int, seed: int) -> Teddies:
+    """Teddies as in the paper, where nothing limits thresholds and packets."""
+    return Teddies(
+        policy="random",
+        seed=seed,
+        intake=new_tuples,
+        threshold_limit=_UNLIMITED,
+        packet_limit=_UNLIMITED,
+    )
+
+
+def _measure(
+    router: Routed, keys: int, sigma: float, rows: int, seed: int, instructions: int = 0
+) -> _Run:
+    """Run `rows` rows of each stream through full windows."""
+    pa.set_cpu_count(1)
+    window = round(keys * sigma)
+    query = three_way(window * _TICK)
+    tables = _tables(query, window, rows, keys, seed)
+    run = LocalRun(query, router)
+    engine = run.engine
+    assert not isinstance(engine, TreeEngine)
+    full = {
+        s: engine.admit(s, _batch(tables[n].slice(0, window)), BEFORE_ALL_TIMES).arrivals
+        for s, n in enumerate(query.names)
+    }
+    engine.restore(full, [BEFORE_ALL_TIMES] * len(query.names))
+    if instructions:
+        engine.policy = Dear(engine.policy, instructions)
+    began = time.process_time()
+    for _ in run.stream({n: t.slice(window) for n, t in tables.items()}):
+        pass
+    seconds = time.process_time() - began
+    queues = engine.metaqueues() if isinstance(engine, TeddyEngine) else []
+    return _Run(seconds, run.counts.results, engine.decisions, queues)
+
+
+def three_way(window: int) -> Query:
+    """R joined with S by one key and S with T by another, all within a window.
+
+    >>> three_way(5).names
+    ('R', 'S', 'T')
+    """
+    columns = {"R": ("a",), "S": ("a", "b"), "T": ("b",)}
+    streams = [
+        Stream(
+            name,
+            (Field("ts", pa.timestamp("us")), *(Field(k, pa.int64()) for k in own)),
+            "ts",
+        )
+        for name, own in columns.items()
+    ]
+    keys = [
+        Call("eq", (Column("R", "a"), Column("S", "a"))),
+        Call("eq", (Column("S", "b"), Column("T", "b"))),
+    ]
+    select = [Output("a", Column("R", "a")), Output("b", Column("T", "b"))]
+    return make_query(streams, keys, global_window(3, window), select)
+
+
+def _tables(query: Query, window: int, rows: int, keys: int, seed: int) -> dict[str, pa.Table]:
+    """One row of each stream per tick: `window` rows to begin with, and `rows` to be timed."""
+    times = pa.array(np.arange(window + rows) * _TICK).cast(pa.timestamp("us"))
+    tables = {}
+    for i, stream in enumerate(query.streams):
+        rng = np.random.default_rng([seed, i])
+        columns = {
+            f.name: times if f.name == "ts" else pa.array(rng.integers(0, keys, window + rows))
+            for f in stream.fields
+        }
+        tables[stream.name] = pa.table(columns)
+    return tables
+
+
+def _batch(table: pa.Table) -> pa.RecordBatch:
+    return table.combine_chunks().to_batches()[0]
+
+
+def _doubled(least: float, most: float) -> list[float]:
+    found = [least]
+    while 2 * found[-1] <= most:
+        found.append(2 * found[-1])
+    return found
+
+
+def _falls(id_: str, claim: str, ratios: Sequence[float]) -> Claim:
+    """That a series goes down: by rank, and from its first to its last third."""
+    ranks = np.argsort(np.argsort(ratios))
+    order = float(np.corrcoef(np.arange(len(ratios)), ranks)[0, 1])
+    measured = f"from {ratios[0]:.2f} to {ratios[-1]:.2f}, rank correlation {order:.2f}"
+    holds = order <= -0.8 and ratios[-1] < ratios[0]
+    return Claim(id_, claim, measured, order, "rank correlation at most -0.8", holds)
+
+
+def _slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """The power of x that y grows with."""
+    return float(np.polyfit(np.log2(x), np.log2(y), 1)[0])
