@@ -6,14 +6,15 @@ The question itself is built in `plait.query`; this module adds what can be done
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from plait.errors import QueryError, SourceError
+from plait.errors import PlanError, QueryError, SourceError
 from plait.plan.explain import explain
 from plait.plan.jtree import Node, mjoin, parse_shape
+from plait.plan.routed import Routed, routed
 from plait.query import builder
 from plait.query.durations import Duration
 from plait.query.query import Query
@@ -22,6 +23,9 @@ from plait.query.streams import fields_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from plait.optimize.budget import Budget
+    from plait.optimize.planning import Planned
+    from plait.optimize.statistics import Statistics
     from plait.runtime.run import Results
 
 
@@ -32,15 +36,71 @@ class _Runnable:
 
     query: Query
     sources: Mapping[str, Any]
+    limits: Budget | None
+    known: Statistics | None
+    router: Routed | None
+
+    def engine(self, name: str, **options: Any) -> Self:
+        """Say what runs it: `engine("teddies", policy="lottery")`, `engine("eddies")` or "tree".
+
+        The options are the fields of `plait.plan.routed.Teddies` and `Eddies`.
+        """
+        if name == "tree" and not options:
+            return self._with(router=None)
+        return self._with(router=routed(name, **options))
+
+    def budget(self, *, cpu: float | None = None, memory: str | float | None = None) -> Self:
+        """Say how much there is: `budget(cpu=0.8, memory="2 GB")`; the plan is chosen to fit."""
+        from plait.optimize.budget import Budget
+
+        return self._with(limits=Budget.of(cpu, memory))
+
+    def statistics(self, known: Statistics | Mapping[str, Any]) -> Self:
+        """Say what is known of the streams: `statistics({"rates": {"trades": 1000}})`."""
+        from plait.optimize.statistics import Statistics, read_statistics, resolve
+
+        found = known if isinstance(known, Statistics) else read_statistics(known)
+        resolve(self.query, found)
+        return self._with(known=found)
+
+    def _with(self, **changes: Any) -> Self:
+        assert isinstance(self, Join | Sql)
+        return replace(self, **changes)
+
+    @property
+    def planned(self) -> Planned:
+        """The plan chosen from what is known, within the budget, with everything about it."""
+        from plait.optimize.costs import load
+        from plait.optimize.planning import plan_query
+
+        return plan_query(self.query, self.known, self.limits, load())
+
+    def _chosen(self, plan: Node | str | None) -> Node:
+        if plan is None and (self.limits is not None or self.known is not None):
+            return self.planned.require()
+        return _plan(self.query, plan)
 
     def explain(self, plan: Node | str | None = None) -> str:
-        """The question and the plan that answers it, as a text for people."""
+        """The question and the plan that answers it, as a text for people.
+
+        With a budget or statistics, also what the plan is estimated to need, and why this one.
+        """
+        if plan is None and self.router is not None:
+            question, _, _ = explain(self.query, mjoin(self.query)).partition("\n\n")
+            return f"{question}\n\nplan {self.router}: decided for each packet at run time"
+        if plan is None and (self.limits is not None or self.known is not None):
+            return self.planned.explain()
         return explain(self.query, _plan(self.query, plan))
 
     def run(self, **options: Any) -> Results:
         """The results over tables or batches in this process; see `plait.runtime.run.run`."""
         from plait.runtime.run import run
 
+        if options.get("plan") is None:
+            if self.router is not None:
+                options["plan"] = self.router
+            elif self.limits is not None or self.known is not None:
+                options["plan"] = self._chosen(None)
         return run(self, **options)
 
     def to_df(self, *, plan: Node | str | None = None, processors: int | None = None) -> DataFrame:
@@ -48,23 +108,36 @@ class _Runnable:
         from plait.runtime.spark.frame import results
 
         query = self.query
+        if plan is None and self.router is not None:
+            raise PlanError(
+                f"{self.router} does not run on Spark yet",
+                remedy="leave engine() out, or use run() for tables",
+            )
         for name, source in self.sources.items():
             if not is_spark_frame(source):
                 raise SourceError(
                     f"the source of {name!r} is a {type(source).__name__}, not a DataFrame",
                     remedy="give Spark DataFrames, or use run() for tables",
                 )
-        return results(query, self.sources, _plan(query, plan), processors)
+        return results(query, self.sources, self._chosen(plan), processors)
 
 
 @dataclass(frozen=True, slots=True)
 class Join(_Runnable, builder.JoinBuilder):
     """A join in the making that can be run. Start one with `plait.join`."""
 
+    limits: Budget | None = None
+    known: Statistics | None = None
+    router: Routed | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class Sql(_Runnable, builder.SqlQuery):
     """A join asked in SQL that can be run. Start one with `plait.sql`."""
+
+    limits: Budget | None = None
+    known: Statistics | None = None
+    router: Routed | None = None
 
 
 def join(**sources: Any) -> Join:

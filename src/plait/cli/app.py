@@ -73,11 +73,33 @@ PlanOption = Annotated[
         help='The join tree, for example "((a b) c)"; or eddies or teddies, which do without.',
     ),
 ]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help='What runs it without a plan: teddies or eddies, or "teddies (lottery)" with the '
+        "routing policy: lottery, ordered or random.",
+    ),
+]
 PlanFileOption = Annotated[
     Path | None,
     typer.Option(
         "--plan-file", metavar="JSON", help="The plan, as plait explain --json writes it."
     ),
+]
+StatsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--stats", metavar="JSON", help="What is known of the streams: rates and selectivities."
+    ),
+]
+CpuOption = Annotated[
+    float | None,
+    typer.Option("--cpu", metavar="CORES", help="CPU there is: 0.8 is 80 % of one core."),
+]
+MemoryOption = Annotated[
+    str | None, typer.Option("--memory", metavar="SIZE", help='Memory there is: "2 GB".')
 ]
 
 
@@ -141,6 +163,7 @@ def run(
         typer.Option(metavar="S", help="Event time per batch, in place of --batch-rows."),
     ] = None,
     plan: PlanOption = None,
+    engine: EngineOption = None,
     plan_file: PlanFileOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the plan first.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
@@ -149,9 +172,10 @@ def run(
 
     Example: plait run query.sql -s trades=trades.parquet -s quotes=quotes.csv -t ts -o out.parquet
     """
-    from plait.cli.inputs import Inputs
+    from plait.cli.inputs import Inputs, engine_or_plan
     from plait.cli.running import RunOptions, run_query
 
+    plan = engine_or_plan(engine, plan)
     inputs = Inputs(query, text, stream, time, watermark, type_, plan, plan_file, max_bad_rows)
     options = RunOptions(
         out, overwrite, late, bad_rows, order, batch_rows, batch_seconds, explain, quiet
@@ -168,17 +192,67 @@ def explain(
     watermark: WatermarkOption = None,
     type_: TypeOption = None,
     plan: PlanOption = None,
+    engine: EngineOption = None,
     plan_file: PlanFileOption = None,
+    stats: StatsOption = None,
+    cpu: CpuOption = None,
+    memory: MemoryOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="As JSON, which --plan-file reads.")
     ] = False,
 ) -> None:
     """Show how a query is understood, and the plan that runs it."""
     from plait.cli.explaining import explain_query
-    from plait.cli.inputs import Inputs
+    from plait.cli.inputs import Inputs, engine_or_plan
+    from plait.cli.planning import Limits
 
+    plan = engine_or_plan(engine, plan)
     inputs = Inputs(query, text, stream, time, watermark, type_, plan, plan_file)
-    explain_query(inputs, as_json=as_json)
+    explain_query(inputs, Limits(stats, cpu, memory), as_json=as_json)
+
+
+@app.command()
+def plan(
+    query: QueryArgument = None,
+    text: TextOption = None,
+    stream: StreamOption = None,
+    time: TimeOption = None,
+    watermark: WatermarkOption = None,
+    type_: TypeOption = None,
+    stats: StatsOption = None,
+    cpu: CpuOption = None,
+    memory: MemoryOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON, which --plan-file reads.")
+    ] = False,
+) -> None:
+    """Choose a plan from statistics, within limits of CPU and memory; exit with 1 if none fits.
+
+    The tables' columns come from --stream, or from "columns" in the statistics: then no rows are
+    needed at all.
+    """
+    from plait.cli.inputs import Inputs
+    from plait.cli.planning import Limits
+    from plait.cli.planning import plan as choose_plan
+
+    inputs = Inputs(query, text, stream, time, watermark, type_, None, None)
+    raise typer.Exit(choose_plan(inputs, Limits(stats, cpu, memory), as_json=as_json))
+
+
+@app.command()
+def calibrate(
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to keep the costs, in place of the usual place."),
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Runs of each workload; the fastest counts.")
+    ] = 3,
+) -> None:
+    """Measure what operations cost on this machine, for the cost model (some seconds)."""
+    from plait.cli.planning import calibrate as measure_costs
+
+    measure_costs(out, repeats)
 
 
 @app.command()

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from plait.cli.inputs import Inputs
+from plait.cli.planning import Limits
 from plait.cli.show import say
 from plait.errors import PlanError
 from plait.plan.explain import explain
@@ -16,9 +17,14 @@ from plait.plan.serde import to_dict
 from plait.query.query import Query
 
 
-def explain_query(inputs: Inputs, *, as_json: bool) -> None:
-    """Print the query and its plan."""
+def explain_query(inputs: Inputs, limits: Limits, *, as_json: bool) -> None:
+    """Print the query and its plan; with statistics or limits, the plan that is chosen by them."""
     query = inputs.asked().query
+    if limits.given and inputs.plan is None and inputs.plan_file is None:
+        found = limits.planned(query)
+        described = {"query": query_to_dict(query), **found.to_dict()}
+        say(json.dumps(described, indent=2) if as_json else found.explain())
+        return
     plan = inputs.tree(query)
     if not as_json:
         say(explained(query, plan))

@@ -22,7 +22,7 @@ from plait.errors import (
     did_you_mean,
 )
 from plait.plan.jtree import mjoin
-from plait.plan.routed import Plan
+from plait.plan.routed import ENGINES, Plan, parse_routed
 from plait.plan.serde import from_dict, loads
 from plait.query.builder import SqlQuery, sql
 from plait.query.query import Query
@@ -53,7 +53,7 @@ class Inputs:
 
     def asked_and_titles(self) -> tuple[SqlQuery, dict[str, str]]:
         """The query with its sources, and a title for each stream: its table, if unique."""
-        text = self._sql()
+        text = self.sql_text()
         paths = named(self.streams or (), "--stream", "trades=trades.parquet")
         if not paths:
             raise SourceError(
@@ -105,7 +105,8 @@ class Inputs:
         explained = isinstance(value, dict) and "query" in value and "plan" in value
         return from_dict(value["plan"] if explained else value, query)
 
-    def _sql(self) -> str:
+    def sql_text(self) -> str:
+        """The query as it was written."""
         if (self.file is None) == (self.text is None):
             both = "a query file and --query are both given" if self.text else "no query is given"
             raise QueryError(both, remedy='give a file, - for standard input, or -q "SELECT ..."')
@@ -142,6 +143,21 @@ class Inputs:
                 check_time(stream, tables[stream], column)
             times[stream] = column
         return times
+
+
+def engine_or_plan(engine: str | None, plan: str | None) -> str | None:
+    """The text of the plan: a router that --engine names stands in its place.
+
+    >>> engine_or_plan("teddies (random)", None)
+    'teddies (random)'
+    """
+    if engine is None:
+        return plan
+    if plan is not None:
+        raise PlanError("--engine and --plan are both given", remedy="leave one out")
+    if parse_routed(engine) is None:
+        raise PlanError(f"there is no engine {engine!r}", remedy=did_you_mean(engine, ENGINES))
+    return engine
 
 
 def _titles(asked: SqlQuery, tables: Mapping[str, Source]) -> dict[str, str]:

@@ -1,0 +1,109 @@
+"""`plait plan` and `plait calibrate`, and the estimates of `plait explain`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from plait.cli.inputs import Inputs, per_stream, read_text
+from plait.cli.show import console, on_terminal, say
+from plait.errors import StatisticsError
+from plait.optimize.budget import Budget
+from plait.optimize.costs import costs_path, load, save
+from plait.optimize.planning import Planned, plan_query
+from plait.optimize.statistics import Statistics, read_statistics
+from plait.query.builder import sql
+from plait.query.query import Query
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the command line says about statistics and limits, as it was typed."""
+
+    stats: Path | None = None
+    cpu: float | None = None
+    memory: str | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether anything was said."""
+        return self.stats is not None or self.cpu is not None or self.memory is not None
+
+    def planned(self, query: Query) -> Planned:
+        """The plan under these limits."""
+        known = Statistics()
+        if self.stats is not None:
+            data = stats_file(self.stats)
+            data.pop("columns", None)
+            known = read_statistics(data, str(self.stats))
+        return plan_query(query, known, Budget.of(self.cpu, self.memory), load())
+
+
+def stats_file(path: Path) -> dict[str, Any]:
+    """The statistics as they stand, with the `columns` of the tables that they may give."""
+    try:
+        data = json.loads(read_text(path))
+    except ValueError as error:
+        raise StatisticsError(f"{path} is no JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise StatisticsError(f"{path} is no object", remedy='write {"rates": {...}}')
+    return data
+
+
+def plan(inputs: Inputs, limits: Limits, *, as_json: bool) -> int:
+    """Choose a plan, from files or from the columns in the statistics; 1 if none is qualified."""
+    found = limits.planned(_query(inputs, limits))
+    say(json.dumps(found.to_dict(), indent=2) if as_json else found.explain())
+    return 0 if found.qualified else 1
+
+
+def _query(inputs: Inputs, limits: Limits) -> Query:
+    columns = stats_file(limits.stats).get("columns") if limits.stats is not None else None
+    if inputs.streams or columns is None:
+        return inputs.asked().query
+    schemas = _schemas(columns, str(limits.stats))
+    times = per_stream(inputs.times or (), "--time", "ts", schemas)
+    if isinstance(times, str):
+        times = dict.fromkeys(schemas, times)
+    late = per_stream(inputs.watermarks or (), "--watermark", '"2 seconds"', schemas)
+    return sql(schemas, inputs.sql_text(), time=times, watermark=late).query
+
+
+def _schemas(columns: object, where: str) -> dict[str, pa.Schema]:
+    from plait.runtime.sources.types import parse_type
+
+    if not isinstance(columns, Mapping) or not all(
+        isinstance(c, Mapping) for c in columns.values()
+    ):
+        raise StatisticsError(
+            f"{where}: columns is no object of objects",
+            remedy='write {"columns": {"trades": {"ts": "timestamp", "sym": "string"}}}',
+        )
+    return {
+        str(table): pa.schema([(str(n), parse_type(str(t))) for n, t in named.items()])
+        for table, named in columns.items()
+    }
+
+
+def calibrate(out: Path | None, repeats: int) -> None:
+    """Measure what operations cost here, show it and keep it."""
+    from plait.runtime.calibrate import calibrate as measure
+
+    path = out or costs_path()
+    with console(stderr=True).status("measuring") as status:
+
+        def note(text: str) -> None:
+            if on_terminal():
+                status.update(text)
+
+        found = measure(repeats, note=note)
+    save(found.costs, path)
+    for name, value in asdict(found.costs).items():
+        say(f"{name:<8} {1e9 * value:12.2f} ns")
+    say(f"median error of the fit over {found.runs} runs: {100 * found.error:.1f} %")
+    say(f"written: {path}")

@@ -1,0 +1,33 @@
+"""Calibration: the fit finds what is there, and the workloads run."""
+
+from __future__ import annotations
+
+import pytest
+
+from plait.optimize.costs import DEFAULT, Costs
+from plait.optimize.model import Operations
+from plait.runtime.calibrate import Workload, calibrate, fit
+
+
+def test_the_prior_fills_in_what_the_runs_do_not_say() -> None:
+    true = Costs(insert=1e-7)
+    runs = [Operations(inserts=n) for n in (1e5, 1e6)]
+    found = fit([(o, o.seconds(true)) for o in runs], DEFAULT).costs
+    assert found.insert == pytest.approx(1e-7, rel=0.01)
+    assert found.call == pytest.approx(DEFAULT.call)
+
+
+def test_costs_are_never_negative() -> None:
+    runs = [
+        (Operations(inserts=1e6, deletes=1e6), 0.1),
+        (Operations(inserts=1e6, deletes=2e6), 0.05),
+    ]
+    found = fit(runs).costs
+    assert found.insert >= 0 and found.delete >= 0
+
+
+def test_a_small_calibration_runs() -> None:
+    found = calibrate(
+        1, [Workload("(a b)", 500, (50,), 5), Workload("((a b) c)", 300, (30, 30), 5)]
+    )
+    assert found.runs == 2 and found.costs.call > 0
