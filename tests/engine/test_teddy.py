@@ -31,8 +31,10 @@ def test_a_metaqueue_hands_out_what_waited_longest() -> None:
     queue = Metaqueue(Station(1, (0,), (1,)))
     queue.put(packet([5, 5, 5], 9), 0, 0.0)
     queue.put(packet([3, 4], 2), 1, 1.0)
+    queue.begin_turn(16)
     first = queue.take(2, now=2, clock=2.0)
     assert (len(first), first.oldest, first.earliest, queue.occupancy) == (2, 5, 9, 3)
+    queue.begin_turn(16)
     second = queue.take(10, now=4, clock=5.0)
     assert second.columns[BLOCK].tolist() == [5, 3, 4]
     assert (second.oldest, second.earliest, queue.occupancy) == (3, 2, 0)

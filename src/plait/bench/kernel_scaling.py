@@ -14,7 +14,10 @@ import pyarrow as pa
 
 from plait.bench.report import Note, Report, Series, at_most, equal, spread
 from plait.bench.workloads import RATE, keyed_query, keyed_tables
+from plait.query.query import Query
 from plait.runtime.local import LocalRun
+from plait.testing.checksum import checksum
+from plait.testing.duck import count_and_checksum
 
 _FACTORS = (1, 3, 10, 30)
 _LIMITS = {10: 1.3, 30: 1.6}
@@ -91,6 +94,19 @@ def window_scaling(options: Options, note: Note) -> Report:
                 _DISORDERED_LIMIT,
             )
         )
+    for factor in (_FACTORS[0], _FACTORS[-1]):
+        for disordered in (False, True):
+            note(f"checking the results with a window x {factor}")
+            query, tables, _ = _workload(options, factor, disordered)
+            own = _results(query, tables, options)
+            report.claims.append(
+                equal(
+                    f"same-{factor}-{'disordered' if disordered else 'ordered'}",
+                    f"DuckDB finds the same results with a window x {factor}"
+                    + (", rows out of order" if disordered else ""),
+                    [own, count_and_checksum(query, tables)],
+                )
+            )
     per_row = [round(last[f, d].results_per_row, 1) for f in _FACTORS for d in (False, True)]
     near = max(per_row) - min(per_row) <= 0.1 * max(per_row)
     report.claims.append(
@@ -103,7 +119,19 @@ def _ratio(top: list[float], bottom: list[float]) -> dict[str, float]:
     return spread([t / b for t, b in zip(top, bottom, strict=True)])
 
 
-def _measure(options: Options, factor: int, disordered: bool) -> _Run:
+def _results(query: Query, tables: dict[str, pa.Table], options: Options) -> tuple[int, int]:
+    """How many results there are, and their checksum."""
+    run, size = LocalRun(query), options.batch_seconds * RATE
+    total = 0
+    for start in range(0, max(map(len, tables.values())), size):
+        total += checksum(run.push({n: t.slice(start, size) for n, t in tables.items()}))
+    return run.counts.results, total % 2**64
+
+
+def _workload(
+    options: Options, factor: int, disordered: bool
+) -> tuple[Query, dict[str, pa.Table], int]:
+    """The query, its rows in order of arrival, and how many rows fill the windows first."""
     window = options.window_seconds * factor * 1_000_000
     disorder = window // 5 if disordered else 0
     query = keyed_query([["k"]] * _STREAMS, window, delay=disorder)
@@ -116,6 +144,11 @@ def _measure(options: Options, factor: int, disordered: bool) -> _Run:
         disorder=disorder,
         share=0.1 if disordered else 0.0,
     )
+    return query, tables, filling
+
+
+def _measure(options: Options, factor: int, disordered: bool) -> _Run:
+    query, tables, filling = _workload(options, factor, disordered)
     pa.set_cpu_count(1)
     run = LocalRun(query)
     size = options.batch_seconds * RATE

@@ -10,12 +10,12 @@ threshold at that moment, the threshold doubles. Every metaqueue that is not sch
 rounds since it was; each round beyond the counter limit halves its threshold. So much-used
 histories come to travel in large packets, and none waits for ever.
 
-*A round* is a visit, or new tuples entering without anything becoming due. It costs a step per
-metaqueue beside the visit.
+*A round* is the turn of a metaqueue, or new tuples entering without anything becoming due. It
+costs a step per metaqueue beside the visit.
 
 *Back-pressure.* New tuples enter only when nothing is scheduled. And when a visit finds so much
-that the next metaqueue holds several packets, those are routed before the visit goes on: what
-waits is bounded by the depth of a history, not by the size of the result.
+that the next metaqueue holds several packets, those are routed before the visit goes on, as a
+part of it: what waits is bounded by the depth of a history, not by the size of the result.
 
 *Waiting.* At the end of a batch every metaqueue is worked off whose oldest tuple has been under
 way for more than `patience` batches; histories only grow, so one pass from short to long ones
@@ -78,16 +78,22 @@ class Metaqueue:
         self.turns = self.routed = self.most = self.longest_rounds = 0
         self.held = self.rounds = self.seconds = self.longest_seconds = 0.0
 
+    def begin_turn(self, limit: int) -> None:
+        """Remember how full it is; the threshold doubles, up to a limit, if that is twice it."""
+        self.turns += 1
+        self.held += self.occupancy
+        self.most = max(self.most, self.occupancy)
+        self.counter = 0
+        if self.occupancy >= 2 * self.threshold:
+            self.threshold = min(2 * self.threshold, limit)
+
     def put(self, packet: Packet, now: int, clock: float) -> None:
         """Let tuples wait."""
         self.packets.append((packet, now, clock))
         self.occupancy += len(packet)
 
     def take(self, most: int, now: int, clock: float) -> Packet:
-        """The tuples that have waited longest, as one packet, and how long that was."""
-        self.turns += 1
-        self.held += self.occupancy
-        self.most = max(self.most, self.occupancy)
+        """The tuples that have waited longest, as one packet; how long that was is remembered."""
         parts: list[Packet] = []
         left = most
         while self.packets and left:
@@ -145,6 +151,7 @@ class TeddyEngine(RoutedEngine):
         self._metaqueues: dict[int, Metaqueue] = {}
         self._schedule: deque[Metaqueue] = deque()
         self._batch_ends: deque[int] = deque(maxlen=settings.patience + 1)
+        self._highest_threshold = min(settings.threshold_limit, settings.packet_limit)
         self.rounds = 0
 
     def metaqueues(self) -> list[Waited]:
@@ -178,18 +185,19 @@ class TeddyEngine(RoutedEngine):
             queue.scheduled = False
             if queue.occupancy:
                 yield from self._turn(queue)
+                self._end_round(queue)
 
     def _turn(self, queue: Metaqueue) -> Iterator[pa.RecordBatch]:
-        """Route what a metaqueue holds, or a packet of it, and adjust the thresholds."""
-        station, limit = queue.station, self._teddies.packet_limit
-        if queue.occupancy >= 2 * queue.threshold:
-            queue.threshold = min(2 * queue.threshold, self._teddies.threshold_limit)
-        queue.counter = 0
-        choice = self.policy.choose(station.done, station.ready)
-        most = limit if choice.at_most is None else min(limit, choice.at_most)
-        packet = queue.take(most, self.rounds, self._clock())
-        yield from self._route(station, choice.target, packet)
-        self._end_round(queue)
+        """Route what a metaqueue holds, up to the packet limit; a trial takes a part of it."""
+        station = queue.station
+        queue.begin_turn(self._highest_threshold)
+        left = min(queue.occupancy, self._teddies.packet_limit)
+        while left:
+            choice = self.policy.choose(station.done, station.ready)
+            most = left if choice.at_most is None else min(left, choice.at_most)
+            packet = queue.take(most, self.rounds, self._clock())
+            left -= most
+            yield from self._route(station, choice.target, packet)
 
     def _end_round(self, just_routed: Metaqueue | None = None) -> None:
         self.rounds += 1
@@ -231,6 +239,7 @@ class TeddyEngine(RoutedEngine):
             for queue in [q for q in self._metaqueues.values() if len(q.station.streams) == size]:
                 while queue.occupancy and due(queue):
                     yield from self._turn(queue)
+                    self._end_round(queue)
         self._schedule = deque(q for q in self._schedule if q.occupancy)
         for queue in self._metaqueues.values():
             queue.scheduled = queue in self._schedule

@@ -60,7 +60,7 @@ class Teddies:
     packet_limit: int = 1 << 16
     """The most tuples that are routed at once."""
     threshold_limit: int = 1 << 9
-    """The most tuples that a metaqueue may be made to wait for."""
+    """The most tuples that a metaqueue may be made to wait for; never more than a packet."""
     counter_limit: int = 16
     """The rounds that a metaqueue may stay unscheduled before its threshold shrinks."""
     patience: int = 0
@@ -88,7 +88,8 @@ class Teddies:
         >>> Teddies(packet_limit=8, threshold_limit=8, counter_limit=4).longest_wait(5, occupancy=8)
         14
         """
-        unscheduled = self.counter_limit + math.ceil(math.log2(self.threshold_limit)) + 2
+        highest = min(self.threshold_limit, self.packet_limit)
+        unscheduled = self.counter_limit + math.ceil(math.log2(highest)) + 2
         packets = math.ceil(max(1, occupancy) / self.packet_limit)
         return unscheduled + metaqueues * packets
 
