@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from plait.errors import PlanError, QueryError, SourceError
+from plait.errors import QueryError, SourceError
 from plait.plan.explain import explain
 from plait.plan.jtree import Node, mjoin, parse_shape
 from plait.plan.routed import Routed, routed
@@ -108,18 +108,14 @@ class _Runnable:
         from plait.runtime.spark.frame import results
 
         query = self.query
-        if plan is None and self.router is not None:
-            raise PlanError(
-                f"{self.router} does not run on Spark yet",
-                remedy="leave engine() out, or use run() for tables",
-            )
         for name, source in self.sources.items():
             if not is_spark_frame(source):
                 raise SourceError(
                     f"the source of {name!r} is a {type(source).__name__}, not a DataFrame",
                     remedy="give Spark DataFrames, or use run() for tables",
                 )
-        return results(query, self.sources, self._chosen(plan), processors)
+        runs = self.router if plan is None and self.router is not None else self._chosen(plan)
+        return results(query, self.sources, runs, processors)
 
 
 @dataclass(frozen=True, slots=True)

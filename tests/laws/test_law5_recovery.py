@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.plan.enumerate import sample_plan
+from plait.plan.routed import Eddies, Teddies
 from plait.testing.histories import History, cases, crowds
 from plait.testing.laws import difference
 from plait.testing.oracle import Result, multiset, oracle, split_late
@@ -18,7 +19,8 @@ from plait.testing.processors import Cluster
 def _assert_lawful(history: History, processors: int, seed: int) -> None:
     chance = random.Random(seed)
     query = history.query
-    cluster = Cluster(query, sample_plan(query, chance), processors, workers=2)
+    plans = (sample_plan(query, chance), Teddies(policy="lottery"), Eddies())
+    cluster = Cluster(query, chance.choices(plans, (4, 1, 1))[0], processors, workers=2)
     found: Counter[Result] = Counter()
     late_rows = 0
     for batch in history.tables():

@@ -112,7 +112,7 @@ def answer(batches: Batches) -> tuple[Counter[Result], int]:
     return oracle(query, on_time), sum(map(len, late.values()))
 
 
-@pytest.mark.parametrize("plan", [None, "((trades quotes) fees)"])
+@pytest.mark.parametrize("plan", [None, "((trades quotes) fees)", "teddies"])
 def test_oracle_batches_and_a_restart(
     spark: SparkSession, tmp_path: Path, plan: str | None
 ) -> None:
@@ -123,7 +123,11 @@ def test_oracle_batches_and_a_restart(
     for arrived in (batches[:3], batches):
         frames = streams(spark, tmp_path / "in", arrived)
         question = asked(frames)
-        reports += run(question.to_df(plan=plan), tmp_path)
+        if plan == "teddies":
+            frame = question.engine("teddies", policy="lottery").to_df()
+        else:
+            frame = question.to_df(plan=plan)
+        reports += run(frame, tmp_path)
     assert written(spark, tmp_path, question.query.schema) == expected
     assert any(report["rebuilt"] for report in reports), "the restart found its state"
     assert sum(int(str(report["results"])) for report in reports) == expected.total()

@@ -31,10 +31,10 @@ import pyarrow as pa
 
 from plait.cluster.contract import Contract, difference
 from plait.cluster.packets import Packet, decode_rows, encode_rows
+from plait.engine.engines import Engine, make_engine
 from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals, event_times
-from plait.engine.tree import TreeEngine
 from plait.errors import CheckpointMismatch
-from plait.plan.jtree import Node
+from plait.plan.routed import Plan
 from plait.query.query import Query
 
 
@@ -68,7 +68,7 @@ class Live:
     """An engine in memory, and what is durable of it."""
 
     token: str
-    engine: TreeEngine
+    engine: Engine
     newest: list[int]
     segments: deque[tuple[int, int, int]] = field(default_factory=deque)
     """(segment, stream, newest event time) of everything in the store, oldest first."""
@@ -115,7 +115,7 @@ class Processor:
     """What a processor runs; a value that travels to where the tasks are."""
 
     query: Query
-    plan: Node
+    plan: Plan
     contract: Contract
 
     def run(
@@ -194,7 +194,7 @@ class Processor:
             return cached, False
         if token:
             self._check_contract(store)
-        live = Live(token, TreeEngine(self.query, self.plan), list(header["newest"]))
+        live = Live(token, make_engine(self.query, self.plan), list(header["newest"]))
         rows: dict[int, list[pa.RecordBatch]] = {}
         stored = []
         for segment, stream, newest, body in store.segments() if token else ():

@@ -141,7 +141,8 @@ def fig6(options: Fig6Options, note: Note) -> Report:
             for s in sigmas
         }
     low = spread(medians[:3])["median"]
-    below = next((s for s, m in zip(sigmas, medians, strict=True) if m < 1), None)
+    later = [i for i in range(len(medians)) if max(medians[i:]) < 1]
+    below = sigmas[later[0]] if later else None
     report.claims = [
         _falls("falls", "the ratio falls as the selectivity grows", medians),
         at_most("below-1", "Teddies are faster at high selectivities (paper: above 32)",

@@ -17,7 +17,7 @@ from plait.cluster.contract import contract
 from plait.cluster.packets import Packer, Packet, lean
 from plait.cluster.processor import Live, Processor, Report
 from plait.cluster.routing import route
-from plait.plan.jtree import Node
+from plait.plan.routed import Plan
 from plait.query.query import Query
 
 
@@ -61,7 +61,7 @@ class MemoryStore:
 class Cluster:
     """A query on several processors with durable stores."""
 
-    def __init__(self, query: Query, plan: Node, processors: int, workers: int = 1) -> None:
+    def __init__(self, query: Query, plan: Plan, processors: int, workers: int = 1) -> None:
         self.query = query
         self.routing = route(query.graph, processors)
         narrow = lean(query)

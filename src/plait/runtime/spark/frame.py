@@ -20,8 +20,9 @@ from plait.cluster.contract import contract
 from plait.cluster.packets import Packer, Packet, lean
 from plait.cluster.processor import Processor
 from plait.cluster.routing import processor_keys, route
-from plait.errors import SourceError
-from plait.plan.jtree import Node, check_plan
+from plait.errors import PlanError, SourceError
+from plait.plan.jtree import check_plan
+from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query, narrowed
 from plait.runtime.spark.operator import REPORT, JoinOperator
 from plait.runtime.spark.schemas import conform, spark_schema
@@ -46,10 +47,10 @@ _SPARKS_DEFAULT = "200"
 
 
 def results(
-    query: Query, frames: Mapping[str, DataFrame], plan: Node, processors: int | None = None
+    query: Query, frames: Mapping[str, DataFrame], plan: Plan, processors: int | None = None
 ) -> DataFrame:
     """The results of a query over DataFrames; streaming if they are."""
-    check_plan(query, plan)
+    _check(query, plan)
     if missing := [name for name in query.names if name not in frames]:
         raise SourceError(f"there is no DataFrame for the stream {missing[0]!r}")
     asked = narrowed(query)
@@ -69,6 +70,16 @@ def results(
     )
     observed = found.observe(OBSERVATION, F.collect_list(REPORT).alias("reports"))
     return observed.where(F.col(REPORT).isNull()).drop(REPORT)
+
+
+def _check(query: Query, plan: Plan) -> None:
+    if isinstance(plan, Teddies) and plan.patience:
+        raise PlanError(
+            f"on Spark no tuple may wait beyond its batch, as {plan} lets it",
+            remedy="leave patience at 0",
+        )
+    if not isinstance(plan, Eddies | Teddies):
+        check_plan(query, plan)
 
 
 def _pack(
