@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from plait.bench.cost_model import Options, cost_model, rank_correlation
 
 
+@pytest.mark.slow
 def test_it_compares_what_was_predicted_with_what_was_counted() -> None:
     options = Options(queries=2, most=4, counting=3.0, most_work=60_000, repeats=1)
     report = cost_model(options, lambda _: None)

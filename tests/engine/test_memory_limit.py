@@ -27,6 +27,7 @@ def _results(run: LocalRun, rows: int) -> int:
     return sum(len(results) for results in run.stream(_batch(rows)))
 
 
+@pytest.mark.slow
 def test_the_plan_that_keeps_too_much_fails_and_names_its_largest_state() -> None:
     free = LocalRun(QUERY, parse_shape(QUERY, "((a b) c)"))
     _results(free, 400)
@@ -47,6 +48,7 @@ def test_a_plan_that_fits_runs_as_without_a_limit() -> None:
     assert tight.engine.nbytes <= 10**6
 
 
+@pytest.mark.slow
 def test_the_limit_stays_when_the_plan_changes() -> None:
     run = LocalRun(QUERY, mjoin(QUERY), memory_limit=200_000)
     _results(run, 50)

@@ -32,6 +32,7 @@ def test_oracle_all_plans_of_two_and_three_streams(history: History, hash_bits: 
     _all_of(history, hash_bits, "all")
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(cases(streams=st.just(4)), COLLIDING)
 def test_oracle_all_shapes_of_four_streams(history: History, hash_bits: int) -> None:
@@ -48,12 +49,14 @@ def _some_of(history: History, seed: int, count: int, hash_bits: int = 64) -> No
 SEEDS = st.integers(0, 10**6)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(crowds(streams=st.integers(3, 4)), SEEDS)
 def test_oracle_crowds(history: History, seed: int) -> None:
     _some_of(history, seed, 3)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(crowds(streams=st.integers(3, 5)), SEEDS)
 def test_oracle_crowds_in_slices_with_small_blocks(history: History, seed: int) -> None:
@@ -65,6 +68,7 @@ def test_oracle_crowds_in_slices_with_small_blocks(history: History, seed: int) 
         _some_of(history, seed, 3)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(streams=st.integers(4, 6)), SEEDS, COLLIDING)
 def test_oracle_sampled_plans_of_many_streams(history: History, seed: int, hash_bits: int) -> None:

@@ -42,6 +42,7 @@ def test_oracle_every_policy_and_packet_size(history: History, seed: int) -> Non
         assert_lawful(history, Eddies(policy=policy, seed=seed), answer=answer)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(streams=st.integers(2, 6)), ROUTERS, COLLIDING, PORTIONS)
 def test_oracle_routers_of_up_to_six_streams(
@@ -50,12 +51,14 @@ def test_oracle_routers_of_up_to_six_streams(
     assert_lawful(history, router, hash_bits=hash_bits, portion=portion)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(crowds(streams=st.integers(2, 4)), ROUTERS)
 def test_oracle_crowds(history: History, router: Routed) -> None:
     assert_lawful(history, router)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(crowds(streams=st.integers(2, 4), late=True), ROUTERS)
 def test_oracle_crowds_with_late_rows(history: History, router: Routed) -> None:

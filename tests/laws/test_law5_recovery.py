@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ def test_oracle_any_processors_and_crashes(history: History, processors: int, se
     _assert_lawful(history, processors, seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(crowds(late=True), st.integers(1, 4), st.integers(0, 2**32))
 def test_oracle_crowded_windows(history: History, processors: int, seed: int) -> None:

@@ -71,6 +71,7 @@ def test_oracle_another_engine_for_every_batch(history: History, seed: int, hash
     _check(history, [_some_plan(history, random) for _ in history.batches], hash_bits)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(crowds(streams=st.integers(3, 4)), SEEDS)
 def test_oracle_another_engine_for_every_batch_of_a_crowd(history: History, seed: int) -> None:
@@ -78,6 +79,7 @@ def test_oracle_another_engine_for_every_batch_of_a_crowd(history: History, seed
     _check(history, [_some_plan(history, random) for _ in history.batches])
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(crowds(streams=st.just(3)), SEEDS)
 def test_oracle_there_and_back_at_every_boundary(history: History, seed: int) -> None:

@@ -32,6 +32,7 @@ def _agree(history: History) -> None:
     assert multiset(result) == oracle(query, rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(cases())
 def test_differential_duckdb_and_oracle(history: History) -> None:

@@ -62,6 +62,7 @@ def _tally(strategy: st.SearchStrategy[History]) -> Counter[str]:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", range(2, 7))
 def test_histories_have_results_for_every_number_of_streams(size: int) -> None:
     seen = _tally(cases(streams=st.just(size)))
@@ -70,6 +71,7 @@ def test_histories_have_results_for_every_number_of_streams(size: int) -> None:
     assert seen["late"] == 0, seen
 
 
+@pytest.mark.slow
 def test_crowds_have_results_and_late_rows() -> None:
     seen = _tally(crowds(late=True))
     assert seen["late"] >= 5, seen
