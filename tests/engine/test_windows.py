@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from plait.engine.ingest import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
@@ -56,13 +55,6 @@ def test_the_cutoff_is_what_the_bounds_say() -> None:
     windows = Windows(query_of(), {0: [(0,)], 1: [(0,)]})
     assert windows.cutoff(0, [100, 50]) == 45
     assert windows.cutoff(1, [100, 50]) == 98
-
-
-@pytest.mark.parametrize(("unit", "newest"), [("s", 3_000_000), ("us", 3), ("ns", 0)])
-def test_the_newest_time_of_rows_in_microseconds(unit: str, newest: int) -> None:
-    type_ = pa.timestamp(unit)
-    windows = Windows(query_of(type_), {0: [(0,)], 1: [(0,)]})
-    assert windows.newest(0, rows([1, 3, 2], ["", "", ""], type_)) == newest
 
 
 def test_codes_are_shared_by_the_streams_of_a_class() -> None:

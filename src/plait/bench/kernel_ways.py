@@ -7,16 +7,15 @@ costs must not depend on the number of streams.
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
+from plait.bench.peers import timed_run
 from plait.bench.report import Note, Report, Series, at_most, equal, spread
 from plait.bench.workloads import keyed_query, keyed_tables
 from plait.query.query import Query
 from plait.runtime.local import LocalRun
-from plait.testing.checksum import checksum
 from plait.testing.duck import count_and_checksum
 
 _WAYS = (3, 5, 8, 10)
@@ -133,25 +132,16 @@ def _fill(
 
 
 def _measure(query: Query, tables: dict[str, pa.Table], batches: int) -> _Run:
-    pa.set_cpu_count(1)
     run = LocalRun(query)
-    outputs = []
-    began = time.perf_counter()
-    for b in range(batches):
-        batch = {}
-        for name, table in tables.items():
-            start, stop = (len(table) * x // batches for x in (b, b + 1))
-            batch[name] = table.slice(start, stop - start)
-        outputs.append(run.push(batch))
-    seconds = time.perf_counter() - began
+    measured = timed_run(run, tables, batches)
     inputs = [i for operator in run.engine.counters for i in operator.inputs]
     operations = sum(i.inserts + i.deletes for i in inputs)
     operations += sum(s.probes + s.visited + s.matches for i in inputs for s in i.steps)
     sizes = run.engine.sizes()
     return _Run(
-        seconds,
-        run.counts.results,
-        checksum(pa.concat_tables(outputs)),
+        measured.seconds,
+        measured.results,
+        measured.checksum,
         operations,
         sum(s.bytes for s in sizes) / sum(s.rows for s in sizes),
         max((s.bytes / s.rows - s.row_bytes) / s.indexes for s in sizes),

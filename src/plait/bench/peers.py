@@ -27,8 +27,12 @@ class Measured:
 
 def run_plait(query: Query, tables: dict[str, pa.Table], batches: int) -> Measured:
     """One thread, the rows in equal batches, all selected columns materialised."""
+    return timed_run(LocalRun(query), tables, batches)
+
+
+def timed_run(run: LocalRun, tables: dict[str, pa.Table], batches: int) -> Measured:
+    """Like `run_plait`, with a run that can be looked at afterwards."""
     pa.set_cpu_count(1)
-    run = LocalRun(query)
     outputs = []
     began = time.perf_counter()
     for b in range(batches):

@@ -208,10 +208,6 @@ class RoutedEngine:
         """The columns of the rows of a stream that `admit` sets aside."""
         return self.windows.schema(stream)
 
-    def newest(self, stream: int, rows: pa.RecordBatch) -> int:
-        """The newest event time among rows of a stream, in microseconds."""
-        return self.windows.newest(stream, rows)
-
     def cutoff(self, stream: int, watermarks: Sequence[int]) -> int:
         """Tuples of a stream that are older than this can never join again."""
         return self.windows.cutoff(stream, self._held_back(watermarks))

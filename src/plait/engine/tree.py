@@ -212,10 +212,6 @@ class TreeEngine:
         """Nothing waits after a batch."""
         yield from ()
 
-    def newest(self, stream: int, rows: pa.RecordBatch) -> int:
-        """The newest event time among rows of a stream, in microseconds."""
-        return self.windows.newest(stream, rows)
-
     def cutoff(self, stream: int, watermarks: Sequence[int]) -> int:
         """Tuples of a stream that are older than this can never join again."""
         return self.windows.cutoff(stream, watermarks)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from plait.engine.codes import CodeBook
 from plait.engine.counters import StateSize
-from plait.engine.ingest import Admitted, Ingest, event_times
+from plait.engine.ingest import Admitted, Ingest
 from plait.engine.output import Output
 from plait.engine.states import BaseWindow, State
 from plait.query.query import Query
@@ -51,10 +51,6 @@ class Windows:
     def admit(self, stream: int, rows: pa.RecordBatch, watermark: int) -> Admitted:
         """Sort out the rows of a stream: what to join, and what to set aside."""
         return self._ingests[stream].admit(rows, watermark)
-
-    def newest(self, stream: int, rows: pa.RecordBatch) -> int:
-        """The newest event time among rows of a stream, in microseconds."""
-        return int(event_times(rows.column(self.query.streams[stream].time)).max())
 
     def cutoff(self, stream: int, watermarks: Sequence[int]) -> int:
         """Tuples of a stream that are older than this can never join again."""
