@@ -23,7 +23,7 @@ import json
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -33,7 +33,9 @@ from plait.cluster.contract import Contract, difference
 from plait.cluster.packets import Packet, decode_rows, encode_rows
 from plait.engine.engines import Engine, make_engine
 from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals, event_times
+from plait.engine.windows import Windows
 from plait.errors import CheckpointMismatch
+from plait.kernels.memory import HEAP, Memory
 from plait.plan.routed import Plan
 from plait.query.query import Query
 
@@ -72,6 +74,47 @@ class Live:
     newest: list[int]
     segments: deque[tuple[int, int, int]] = field(default_factory=deque)
     """(segment, stream, newest event time) of everything in the store, oldest first."""
+
+
+class Engines(Protocol):
+    """The engines of earlier batches, a cache: the store is the truth."""
+
+    def take(self, number: int, token: str, query: Query) -> Live | None:
+        """The engine of a processor if it is that of the state with this token."""
+
+    def memory(self, number: int) -> Memory:
+        """Where the arrays of a new engine live."""
+
+    def put(self, number: int, live: Live) -> None:
+        """Keep an engine that `take` gave or that lives in `memory`."""
+
+    def drop(self, number: int, live: Live) -> None:
+        """Forget an engine that was left half-way."""
+
+
+class OwnEngines:
+    """Engines in the memory of this process."""
+
+    def __init__(self) -> None:
+        self._engines: dict[int, Live] = {}
+
+    def take(self, number: int, token: str, query: Query) -> Live | None:
+        """The engine, if it is here and of this state."""
+        del query
+        live = self._engines.pop(number, None)
+        return live if live is not None and live.token == token else None
+
+    def memory(self, number: int) -> Memory:
+        """The heap."""
+        del number
+        return HEAP
+
+    def put(self, number: int, live: Live) -> None:
+        """Keep it."""
+        self._engines[number] = live
+
+    def drop(self, number: int, live: Live) -> None:
+        """Nothing was kept while it was in use."""
 
 
 @dataclass(slots=True)
@@ -123,14 +166,25 @@ class Processor:
         number: int,
         packets: Iterable[Packet],
         store: Store,
-        cache: MutableMapping[int, Live],
+        engines: Engines,
     ) -> Iterator[pa.RecordBatch | Report]:
         """Join one batch of packets; yields results, and at the end the report."""
         began = time.perf_counter()
-        names = self.query.names
         header = self._header(store)
-        live, rebuilt = self._live(cache.pop(number, None), header, store)
+        live, rebuilt = self._live(number, header, store, engines)
         report = Report(number, header["batch"] + 1, rebuilt=rebuilt, plan=str(self.plan))
+        try:
+            yield from self._join(packets, store, live, report, began)
+        except BaseException:
+            engines.drop(number, live)
+            raise
+        engines.put(number, live)
+        yield report
+
+    def _join(
+        self, packets: Iterable[Packet], store: Store, live: Live, report: Report, began: float
+    ) -> Iterator[pa.RecordBatch]:
+        names = self.query.names
         rows, newest = _gather(packets, names, report)
         ready = time.perf_counter()
         watermarks = self._watermarks(live.newest)
@@ -156,7 +210,6 @@ class Processor:
         live.token = uuid.uuid4().hex
         written = {"batch": report.batch, "token": live.token, "newest": live.newest}
         store.write_header(json.dumps(written))
-        cache[number] = live
         report.segments = len(live.segments)
         report.state_rows = sum(s.rows for s in live.engine.sizes())
         report.state_bytes = live.engine.nbytes
@@ -168,7 +221,6 @@ class Processor:
             "join": joined - ready,
             "write": time.perf_counter() - joined,
         }
-        yield report
 
     def _times(self, stream: int, rows: pa.RecordBatch) -> Any:
         return event_times(rows.column(self.query.streams[stream].time))
@@ -187,14 +239,19 @@ class Processor:
         header: dict[str, Any] = json.loads(text)
         return header
 
-    def _live(self, cached: Live | None, header: dict[str, Any], store: Store) -> tuple[Live, bool]:
-        """The engine of this state: the cached one if it is that, else rebuilt."""
+    def _live(
+        self, number: int, header: dict[str, Any], store: Store, engines: Engines
+    ) -> tuple[Live, bool]:
+        """The engine of this state: the cached one if there is one, else rebuilt."""
         token = header["token"]
-        if cached is not None and token and cached.token == token:
+        cached = engines.take(number, token, self.query) if token else None
+        if cached is not None:
             return cached, False
         if token:
             self._check_contract(store)
-        live = Live(token, make_engine(self.query, self.plan), list(header["newest"]))
+        windows = Windows(self.query, {}, memory=engines.memory(number))
+        engine = make_engine(self.query, self.plan, windows=windows)
+        live = Live(token, engine, list(header["newest"]))
         rows: dict[int, list[pa.RecordBatch]] = {}
         stored = []
         for segment, stream, newest, body in store.segments() if token else ():

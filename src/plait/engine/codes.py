@@ -18,6 +18,7 @@ from plait.engine.columns import byte_strings, fixed_values, validity
 from plait.kernels.hashing import hash_integers, hash_strings
 from plait.kernels.intern import Interner
 from plait.kernels.jit import Bytes, Ints
+from plait.kernels.memory import HEAP, Memory
 from plait.query.keys import plain
 
 _NAN_BITS = np.array([np.nan]).view(np.int64)[0]
@@ -26,10 +27,10 @@ _NAN_BITS = np.array([np.nan]).view(np.int64)[0]
 class CodeBook:
     """The codes of one key class, whose values are compared in `type_`."""
 
-    def __init__(self, type_: pa.DataType, hash_bits: int = 64) -> None:
+    def __init__(self, type_: pa.DataType, hash_bits: int = 64, memory: Memory = HEAP) -> None:
         self.type = type_
         interned = pt.is_large_string(type_) or pt.is_large_binary(type_) or pt.is_decimal(type_)
-        self._interner = Interner(hash_bits) if interned else None
+        self._interner = Interner(hash_bits, memory) if interned else None
 
     def encode(self, values: pa.Array) -> tuple[Ints, Bytes | None]:
         """Codes, and one byte per value that is 0 where it is null (None if nothing is).

@@ -102,7 +102,7 @@ class _Nullable:
         if valid is None and self._valid not in columns:
             return
         if self._valid not in columns:
-            columns[self._valid] = np.ones(self._ring.capacity, np.uint8)
+            self._ring.add_column(self._valid, np.uint8, value=1)
         first = runs[0].stop - runs[0].start
         columns[self._valid][runs[0]] = 1 if valid is None else valid[:first]
         columns[self._valid][runs[1]] = 1 if valid is None else valid[first:]
@@ -159,7 +159,7 @@ class BytesColumn(_Nullable):
         self._type = type_
         ring.add_column(self._starts, np.int64)
         ring.add_column(self._lengths, np.int64)
-        self._heap: Bytes = np.empty(1024, np.uint8)
+        self._heap: Bytes = ring.memory.empty((1024,), np.uint8)
         self._base = 0
         self._end = 0
 
@@ -184,8 +184,11 @@ class BytesColumn(_Nullable):
         live = self._heap[oldest - self._base : self._end - self._base]
         need = len(live) + more
         fits = 3 * need <= 2 * len(self._heap)
-        heap = self._heap if fits else np.empty(need + need // 2, np.uint8)
+        memory = self._ring.memory
+        heap = self._heap if fits else memory.empty((need + need // 2,), np.uint8)
         heap[: len(live)] = live
+        if not fits:
+            memory.free(self._heap)
         self._heap, self._base = heap, int(oldest)
 
     def drop(self) -> None:

@@ -26,6 +26,7 @@ from plait.engine.columns import PayloadColumn, fixed_array, payload_column
 from plait.engine.ingest import Arrivals, derived_from_key, derived_from_time, payload_columns
 from plait.kernels.gather import take, widen
 from plait.kernels.jit import Array, Bytes, Ints, Positions
+from plait.kernels.memory import HEAP, Memory
 from plait.kernels.ring import (
     expired_prefix,
     first_positions,
@@ -47,10 +48,16 @@ class BaseWindow:
     """The live tuples of one stream."""
 
     def __init__(
-        self, query: Query, stream: int, indexes: Sequence[tuple[int, ...]], hash_bits: int
+        self,
+        query: Query,
+        stream: int,
+        indexes: Sequence[tuple[int, ...]],
+        hash_bits: int,
+        memory: Memory = HEAP,
     ) -> None:
         self.streams = frozenset({stream})
-        self.window = Window(query.graph.classes_of(stream), indexes, hash_bits=hash_bits)
+        classes = query.graph.classes_of(stream)
+        self.window = Window(classes, indexes, hash_bits=hash_bits, memory=memory)
         self._stream = query.streams[stream]
         self._waits = [d for k, d in enumerate(query.bounds.matrix[stream]) if k != stream]
         self._others = [k for k in range(len(query.streams)) if k != stream]
@@ -135,7 +142,8 @@ class CombinedState:
         self._bases = bases
         self._matrix = query.bounds.matrix
         self._others = [k for k in range(len(query.streams)) if k not in streams]
-        self.window = Window((), indexes, spans=True, hash_bits=hash_bits)
+        memory = bases[0].window.ring.memory
+        self.window = Window((), indexes, spans=True, hash_bits=hash_bits, memory=memory)
         self._owners = {
             k: min(query.graph.classes[k].streams & streams) for by in indexes for k in by
         }

@@ -16,6 +16,7 @@ from plait.engine.counters import StateSize
 from plait.engine.ingest import Admitted, Ingest
 from plait.engine.output import Output
 from plait.engine.states import BaseWindow, State
+from plait.kernels.memory import HEAP, Memory
 from plait.query.query import Query
 
 Indexes = Mapping[int, Iterable[tuple[int, ...]]]
@@ -25,16 +26,21 @@ Indexes = Mapping[int, Iterable[tuple[int, ...]]]
 class Windows:
     """One base window per stream, the codes of the keys, and the way in and out.
 
-    `hash_bits` below 64 makes hashes collide on purpose; results do not change.
+    `hash_bits` below 64 makes hashes collide on purpose; results do not change. `memory` is where
+    the windows and what engines compute from them live.
     """
 
-    def __init__(self, query: Query, indexes: Indexes, *, hash_bits: int = 64) -> None:
+    def __init__(
+        self, query: Query, indexes: Indexes, *, hash_bits: int = 64, memory: Memory = HEAP
+    ) -> None:
         self.query = query
         self.hash_bits = hash_bits
-        self._books = [CodeBook(c.type, hash_bits) for c in query.graph.classes]
+        self.memory = memory
+        self._books = [CodeBook(c.type, hash_bits, memory) for c in query.graph.classes]
         self._ingests = [Ingest(query, s, self._books) for s in range(len(query.streams))]
         self.bases = [
-            BaseWindow(query, s, tuple(indexes[s]), hash_bits) for s in range(len(query.streams))
+            BaseWindow(query, s, tuple(indexes.get(s, ())), hash_bits, memory)
+            for s in range(len(query.streams))
         ]
         self.output = Output(query, self.bases)
 

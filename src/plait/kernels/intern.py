@@ -19,6 +19,7 @@ import numpy as np
 from plait.kernels.gather import copy_bytes
 from plait.kernels.hashing import ALL_BITS, hash_bytes
 from plait.kernels.jit import Bytes, Ints, kernel
+from plait.kernels.memory import HEAP, Memory
 
 _FEWEST_SLOTS = 1024
 _FORGET_FROM = 4096
@@ -82,13 +83,15 @@ def _fill_slots(slots: Ints, entries: Ints, count: int) -> None:
 class Interner:
     """The codes of one key class."""
 
-    def __init__(self, hash_bits: int = 64) -> None:
+    def __init__(self, hash_bits: int = 64, memory: Memory = HEAP) -> None:
+        self._memory = memory
         self._mask = np.uint64(int(ALL_BITS) ^ (int(ALL_BITS) >> hash_bits))
         self._counts: Ints = np.zeros(3, np.int64)
         self._forget_at = _FORGET_FROM
-        self._entries: Ints = np.empty((_FEWEST_SLOTS // 2, 4), np.int64)
-        self._heap: Bytes = np.empty(16 * _FEWEST_SLOTS, np.uint8)
-        self._slots: Ints = np.full(_FEWEST_SLOTS, -1, np.int64)
+        self._entries: Ints = memory.empty((_FEWEST_SLOTS // 2, 4), np.int64)
+        self._heap: Bytes = memory.empty((16 * _FEWEST_SLOTS,), np.uint8)
+        self._slots: Ints = memory.empty((_FEWEST_SLOTS,), np.int64)
+        self._slots.fill(-1)
 
     def __len__(self) -> int:
         return int(self._counts[0])
@@ -113,15 +116,12 @@ class Interner:
 
     def _grow(self, length: int) -> None:
         if self._counts[1] + length > len(self._heap):
-            heap = np.empty(int(self._counts[1] + length) * 3 // 2 + 1024, np.uint8)
-            heap[: self._counts[1]] = self._heap[: self._counts[1]]
-            self._heap = heap
+            size = int(self._counts[1] + length) * 3 // 2 + 1024
+            old, self._heap = self._heap, self._memory.empty((size,), np.uint8)
+            self._heap[: self._counts[1]] = old[: self._counts[1]]
+            self._memory.free(old)
         if len(self) == len(self._entries) or 2 * len(self) >= len(self._slots):
-            entries = np.empty((2 * len(self._entries), 4), np.int64)
-            entries[: len(self)] = self._entries[: len(self)]
-            self._entries = entries
-            self._slots = np.full(2 * len(self._slots), -1, np.int64)
-            _fill_slots(self._slots, self._entries, len(self))
+            self._renew_table(self._entries[: len(self)], 2 * len(self._slots))
 
     @property
     def crowded(self) -> bool:
@@ -133,15 +133,21 @@ class Interner:
         used = np.unique(np.concatenate([np.empty(0, np.int64), *in_use]))
         entries = self._entries[: len(self)]
         entries = entries[np.isin(entries[:, 3], used)]
-        size = max(_FEWEST_SLOTS, 1 << (4 * len(entries) - 1).bit_length())
-        heap = np.empty(int(entries[:, 2].sum()) * 3 // 2 + 1024, np.uint8)
-        starts = copy_bytes(self._heap, entries[:, 1].copy(), entries[:, 2].copy(), heap, 0)
-        self._counts[0] = len(entries)
-        self._counts[1] = entries[:, 2].sum()
-        self._heap = heap
-        self._entries = np.empty((size // 2, 4), np.int64)
-        self._entries[: len(entries)] = entries
-        self._entries[: len(entries), 1] = starts
-        self._slots = np.full(size, -1, np.int64)
-        _fill_slots(self._slots, self._entries, len(entries))
+        kept = int(entries[:, 2].sum())
+        old, self._heap = self._heap, self._memory.empty((kept * 3 // 2 + 1024,), np.uint8)
+        entries[:, 1] = copy_bytes(old, entries[:, 1].copy(), entries[:, 2].copy(), self._heap, 0)
+        self._memory.free(old)
+        self._counts[0], self._counts[1] = len(entries), kept
+        self._renew_table(entries, max(_FEWEST_SLOTS, 1 << (4 * len(entries) - 1).bit_length()))
         self._forget_at = max(_FORGET_FROM, 2 * len(entries))
+
+    def _renew_table(self, entries: Ints, slots: int) -> None:
+        """Keep these entries in a table of so many slots, half as many entries fit."""
+        old = self._entries, self._slots
+        self._entries = self._memory.empty((slots // 2, 4), np.int64)
+        self._entries[: len(entries)] = entries
+        self._slots = self._memory.empty((slots,), np.int64)
+        self._slots.fill(-1)
+        _fill_slots(self._slots, self._entries, len(entries))
+        for array in old:
+            self._memory.free(array)

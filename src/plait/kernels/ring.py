@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from plait.kernels.jit import Array, Ids, Integer, Ints, Positions, inlined, kernel
+from plait.kernels.memory import HEAP, Memory
 
 ID_MASK = 0xFFFF_FFFF
 HEAD_ID, HEAD_POSITION, COUNT, CAPACITY = range(4)
@@ -93,10 +94,11 @@ def expired_prefix(ring: Ints, ts: Ints, cutoff: int) -> int:
 class Ring:
     """Named columns of equal length; the first axis of each array is the ring.
 
-    `header` is an array, so that kernels read it without boxing.
+    `header` is an array, so that kernels read it without boxing. `memory` is where columns live.
     """
 
-    def __init__(self, first_id: int = 0) -> None:
+    def __init__(self, first_id: int = 0, memory: Memory = HEAP) -> None:
+        self.memory = memory
         self.header: Ints = np.array([first_id & ID_MASK, 0, 0, _SMALLEST], np.int64)
         self.columns: dict[str, Array] = {}
 
@@ -118,10 +120,18 @@ class Ring:
         """Bytes allocated for all columns."""
         return sum(a.nbytes for a in self.columns.values())
 
-    def add_column(self, name: str, dtype: np.dtype[Any] | type, words: int = 0) -> None:
-        """A new column of zeros; `words` > 0 makes it two-dimensional, `[capacity, words]`."""
+    def add_column(
+        self, name: str, dtype: np.dtype[Any] | type, words: int = 0, value: int = 0
+    ) -> None:
+        """A new column of one value; `words` make it two-dimensional, `[capacity, words]`."""
         shape = (self.capacity, words) if words else (self.capacity,)
-        self.columns[name] = np.zeros(shape, dtype)
+        self.columns[name] = self.memory.empty(shape, dtype)
+        self.columns[name].fill(value)
+
+    def remove_column(self, name: str) -> None:
+        """Give a column back, if there is one of that name."""
+        if name in self.columns:
+            self.memory.free(self.columns.pop(name))
 
     def reserve(self, n: int) -> bool:
         """Make room for `n` more rows; True if the arrays were replaced."""
@@ -142,10 +152,11 @@ class Ring:
         head, count = int(self.header[HEAD_POSITION]), len(self)
         first = min(count, self.capacity - head)
         for name, old in self.columns.items():
-            new = np.empty((capacity, *old.shape[1:]), old.dtype)
+            new = self.memory.empty((capacity, *old.shape[1:]), old.dtype)
             new[:first] = old[head : head + first]
             new[first:count] = old[: count - first]
             self.columns[name] = new
+            self.memory.free(old)
         self.header[HEAD_POSITION] = 0
         self.header[CAPACITY] = capacity
 

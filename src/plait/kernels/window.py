@@ -15,6 +15,7 @@ import numpy as np
 from plait.kernels.hashing import ALL_BITS, combine
 from plait.kernels.index import KEY, LATEST, link, probe, sweep
 from plait.kernels.jit import Array, Ids, Ints, Positions
+from plait.kernels.memory import HEAP, Memory
 from plait.kernels.ring import ID_MASK, Ring, first_positions
 
 _NO_TIMES: Ints = np.empty(0, np.int64)
@@ -66,7 +67,11 @@ class Index:
     def _renew_heads(self) -> None:
         buckets = max(_FEWEST_BUCKETS, 1 << (self._ring.capacity - 1).bit_length())
         nothing = (int(self._ring.header[0]) - 1) & ID_MASK
-        self.heads = np.full(buckets, nothing, np.uint32)
+        memory = self._ring.memory
+        if buckets != len(self.heads):
+            old, self.heads = self.heads, memory.empty((buckets,), np.uint32)
+            memory.free(old)
+        self.heads.fill(nothing)
         self._passed = 0
 
     def probe(
@@ -82,7 +87,7 @@ class Window:
     """Rows, their times and codes, and the indexes that find them.
 
     `spans` says that a row combines tuples of different times. `hash_bits` below 64 make hashes
-    collide on purpose.
+    collide on purpose. `memory` is where its arrays live.
     """
 
     def __init__(
@@ -93,8 +98,9 @@ class Window:
         spans: bool = False,
         hash_bits: int = 64,
         first_id: int = 0,
+        memory: Memory = HEAP,
     ) -> None:
-        self.ring = Ring(first_id)
+        self.ring = Ring(first_id, memory)
         self.classes = tuple(classes)
         self.spans = spans
         self._mask = np.uint64(int(ALL_BITS) ^ (int(ALL_BITS) >> hash_bits))
@@ -206,7 +212,7 @@ class Window:
         nodes[:, LATEST] = latest
         nodes[:, KEY] = self.keys(classes, codes)
         for name in ("latest", f"code:{classes[0]}" if len(classes) == 1 else ""):
-            self.ring.columns.pop(name, None)
+            self.ring.remove_column(name)
         self.indexes[classes] = index
         index.link(len(self))
 

@@ -7,7 +7,7 @@ results of committed attempts only, as a transactional sink would see them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from plait.cluster.contract import contract
 from plait.cluster.packets import Packer, Packet, lean
-from plait.cluster.processor import Live, Processor, Report
+from plait.cluster.processor import Engines, OwnEngines, Processor, Report
 from plait.cluster.routing import route
 from plait.plan.routed import Plan
 from plait.query.query import Query
@@ -61,13 +61,15 @@ class MemoryStore:
 class Cluster:
     """A query on several processors with durable stores."""
 
-    def __init__(self, query: Query, plan: Plan, processors: int, workers: int = 1) -> None:
+    def __init__(
+        self, query: Query, plan: Plan, processors: int, workers: Sequence[Engines] | None = None
+    ) -> None:
         self.query = query
         self.routing = route(query.graph, processors)
         narrow = lean(query)
         self.processor = Processor(narrow, plan, contract(narrow, self.routing))
         self.stores = [MemoryStore() for _ in range(self.routing.processors)]
-        self.workers: list[dict[int, Live]] = [{} for _ in range(workers)]
+        self.workers: Sequence[Engines] = workers or (OwnEngines(), OwnEngines())
         self.reports: list[Report] = []
 
     def packets(self, batch: Mapping[str, pa.Table], tasks: int = 1) -> list[Packet]:
@@ -113,12 +115,12 @@ class Cluster:
         number: int,
         packets: list[Packet],
         store: MemoryStore,
-        cache: dict[int, Live],
+        engines: Engines,
         die: Callable[[int, int], bool],
     ) -> tuple[list[pa.RecordBatch], Report]:
         mine = [p for p in packets if p.processor == number]
         results: list[pa.RecordBatch] = []
-        for step, found in enumerate(self.processor.run(number, mine, store, cache)):
+        for step, found in enumerate(self.processor.run(number, mine, store, engines)):
             if die(number, step):
                 raise Died
             if isinstance(found, Report):

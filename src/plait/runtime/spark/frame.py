@@ -8,6 +8,7 @@ the reports into the progress of the query, and they are filtered out of the res
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -24,6 +25,7 @@ from plait.errors import PlanError, SourceError
 from plait.plan.jtree import check_plan
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query, narrowed
+from plait.runtime.arena import Places, remove
 from plait.runtime.spark.operator import REPORT, JoinOperator
 from plait.runtime.spark.schemas import conform, spark_schema
 
@@ -64,9 +66,11 @@ def results(
         packets = packed if packets is None else packets.unionAll(packed)
     assert packets is not None, "a query has streams"
     processor = Processor(lean(query), plan, contract(lean(query), routing))
+    run = os.urandom(8).hex()
+    atexit.register(remove, Places.of_host(), run)
     output = [*spark_schema(query.schema).fields, StructField(REPORT, StringType())]
     found = packets.groupBy("processor").transformWithStateInPandas(
-        JoinOperator(processor, keys, os.urandom(8).hex()), StructType(output), "append", "none"
+        JoinOperator(processor, keys, run), StructType(output), "append", "none"
     )
     observed = found.observe(OBSERVATION, F.collect_list(REPORT).alias("reports"))
     return observed.where(F.col(REPORT).isNull()).drop(REPORT)

@@ -7,19 +7,23 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessor,
     StatefulProcessorHandle,
 )
 
 from plait.cluster.packets import Packet
-from plait.cluster.processor import Live, Processor, Report
+from plait.cluster.processor import Engines, OwnEngines, Processor, Report
+from plait.runtime.arena import Arena, Places
 
 REPORT = "__plait_report"
 """The column that carries a processor's report beside the results; null in result rows."""
 
-_ENGINES: dict[str, dict[int, Live]] = {}
-"""The engines of this Python worker, by run of a query and processor; see `Processor`."""
+_ARENAS: dict[str, Engines] = {}
+"""By run of a query, the engines that this Python worker knows."""
+
+_MOST_ARENAS = 8
 
 
 class SparkStore:
@@ -77,11 +81,9 @@ class JoinOperator(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Join one batch of packets."""
         del timerValues
-        for other in [run for run in _ENGINES if run != self._run]:
-            del _ENGINES[other]
-        cache = _ENGINES.setdefault(self._run, {})
         number = self._numbers[int(key[0])]
-        for found in self._processor.run(number, _packets(number, rows), self._store, cache):
+        packets = _packets(number, rows)
+        for found in self._processor.run(number, packets, self._store, _engines(self._run)):
             if isinstance(found, Report):
                 yield _report_frame(self._processor.query.schema, found)
             else:
@@ -89,6 +91,20 @@ class JoinOperator(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing to release: the engines outlive the task on purpose."""
+
+
+def _engines(run: str) -> Engines:
+    """The engines of a run of a query, shared with the other workers of the host."""
+    task = TaskContext.get()
+    query = task.getLocalProperty("sql.streaming.queryId") if task else None
+    if query is None:
+        return OwnEngines()
+    name = f"{run}-{query}"
+    if name not in _ARENAS:
+        while len(_ARENAS) >= _MOST_ARENAS:
+            del _ARENAS[next(iter(_ARENAS))]
+        _ARENAS[name] = Arena(name, Places.of_host())
+    return _ARENAS[name]
 
 
 def _packets(number: int, frames: Iterator[pd.DataFrame]) -> Iterator[Packet]:

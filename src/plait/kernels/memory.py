@@ -1,0 +1,37 @@
+"""Where the arrays of windows live: in this process, or wherever the host of the engine says.
+
+A window asks for every large array it keeps, and says when it no longer needs one. The arrays of
+one batch's intermediate results are none of this.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from plait.kernels.jit import Array
+
+
+class Memory(Protocol):
+    """Gives arrays and takes them back."""
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type) -> Array:
+        """A new array; what is in it is undefined."""
+
+    def free(self, array: Array) -> None:
+        """An array that `empty` gave is no longer needed."""
+
+
+class Heap:
+    """The memory of this process."""
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type) -> Array:
+        """A numpy array."""
+        return np.empty(shape, dtype)
+
+    def free(self, array: Array) -> None:
+        """Left to the garbage collector."""
+
+
+HEAP = Heap()
