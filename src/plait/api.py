@@ -117,6 +117,14 @@ class _Runnable:
         runs = self.router if plan is None and self.router is not None else self._chosen(plan)
         return results(query, self.sources, runs, processors)
 
+    def result_delay(self, stream: str) -> str:
+        """The delay with which a watermark on this stream's event time in results drops nothing.
+
+        `q.to_df().withWatermark("ts", q.result_delay("trades"))`, where `ts` is `trades.ts`. A
+        shorter one closes windows earlier and may drop results.
+        """
+        return f"{-(-self.query.result_delay(stream) // 1_000)} milliseconds"
+
 
 @dataclass(frozen=True, slots=True)
 class Join(_Runnable, builder.JoinBuilder):
@@ -150,7 +158,13 @@ def join(**sources: Any) -> Join:
             remedy="write for example join(trades=..., quotes=...)",
         )
     fields = {name: fields_of(_schema(source)) for name, source in sources.items()}
-    return Join(dict(sources), fields, delays=_delays(sources))
+    came = _watermarked(sources)
+    return Join(
+        dict(sources),
+        fields,
+        times={name: column for name, (column, _) in came.items()},
+        delays={name: delay for name, (_, delay) in came.items()},
+    )
 
 
 def sql(
@@ -165,7 +179,16 @@ def sql(
 
     named = tables if isinstance(tables, Mapping) else _SessionTables(tables)
     query, origin = parse_statement(text, _Schemas(named), time, watermark)
-    return Sql(query, {stream: named[table] for stream, table in origin.items()})
+    sources = {stream: named[table] for stream, table in origin.items()}
+    if watermark is None or isinstance(watermark, Mapping):
+        said = set(watermark or ())
+        came = _watermarked({s: f for s, f in sources.items() if not {s, origin[s]} & said})
+        streams = (
+            replace(s, delay=came[s.name][1]) if came.get(s.name, ("", 0))[0] == s.time else s
+            for s in query.streams
+        )
+        query = replace(query, streams=tuple(streams))
+    return Sql(query, sources)
 
 
 def is_spark_frame(source: object) -> bool:
@@ -181,16 +204,17 @@ def _schema(source: Any) -> pa.Schema:
     return builder.schema_of(source)
 
 
-def _delays(sources: Mapping[str, Any]) -> dict[str, int]:
-    """The delays of the watermarks that DataFrames come with."""
-    delays = {}
+def _watermarked(sources: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
+    """The column and the delay of the watermark of each DataFrame that comes with one."""
+    found = {}
     for name, source in sources.items():
         if is_spark_frame(source):
-            from plait.runtime.spark.schemas import watermark_delays
+            from plait.runtime.spark.watermarks import watermark_delays
 
-            for delay in watermark_delays(source).values():
-                delays[name] = delay
-    return delays
+            delays = watermark_delays(source)
+            if len(delays) == 1:
+                found[name] = next(iter(delays.items()))
+    return found
 
 
 def _plan(query: Query, plan: Node | str | None) -> Node:

@@ -122,6 +122,16 @@ class Query:
         """The type of an attribute."""
         return self.streams[self.index(column.stream)].type_of(column.name)
 
+    def result_delay(self, stream: str) -> int:
+        """How far, in microseconds, the event times of a stream in results may lag behind.
+
+        A result holds a tuple x that has just come, of some stream: it is at most the delay of x's
+        stream older than the newest there. The tuple of `stream` may be `D` older than x; and no
+        result so far could have had one that is more than `D` younger than that newest.
+        """
+        here, d = self.index(stream), self.bounds.matrix
+        return max(s.delay + d[here][x] + d[x][here] for x, s in enumerate(self.streams))
+
 
 def stream_index(streams: Sequence[Stream], name: str) -> int:
     """The index of the stream called `name`, or UnknownStream."""

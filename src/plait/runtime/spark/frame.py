@@ -28,6 +28,7 @@ from plait.query.query import Query, narrowed
 from plait.runtime.arena import Places, remove
 from plait.runtime.spark.operator import REPORT, JoinOperator
 from plait.runtime.spark.schemas import conform, spark_schema
+from plait.runtime.spark.watermarks import without_watermark
 
 OBSERVATION = "plait"
 """The name under which reports appear in Spark's progress."""
@@ -60,7 +61,7 @@ def results(
     keys = tuple(processor_keys(routing.processors))
     packets: DataFrame | None = None
     for s, stream in enumerate(asked.streams):
-        frame = frames[stream.name].select([f.name for f in stream.fields])
+        frame = without_watermark(frames[stream.name]).select([f.name for f in stream.fields])
         pack = _pack(Packer(asked, s, routing), stream.schema, keys)
         packed = frame.mapInArrow(pack, spark_schema(_PACKETS))
         packets = packed if packets is None else packets.unionAll(packed)

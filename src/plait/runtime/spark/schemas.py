@@ -10,8 +10,6 @@ from pyspark.sql.types import StructField, StructType
 
 from plait.errors import SourceError
 
-_DELAY = "spark.watermarkDelayMs"
-
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
     """The columns of a DataFrame; timestamps are instants in UTC."""
@@ -34,18 +32,6 @@ def spark_schema(schema: pa.Schema) -> StructType:
     return StructType(
         [StructField(f.name, from_arrow_type(f.type, prefer_timestamp_ntz=True)) for f in schema]
     )
-
-
-def watermark_delays(frame: DataFrame) -> dict[str, int]:
-    """The event-time columns that a DataFrame has a watermark on, with the delay in microseconds.
-
-    Spark records the delay in the metadata of the column.
-    """
-    return {
-        f.name: int(f.metadata[_DELAY]) * 1_000
-        for f in frame.schema.fields
-        if _DELAY in (f.metadata or {})
-    }
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -1,0 +1,62 @@
+"""Watermarks that DataFrames come with: Plait takes over their delay and lets go of the rest.
+
+Spark allows one watermark on the way from a source to a sink («Redefining watermark is
+disallowed»). A watermark below the join would do nothing there, since event-time progress travels
+in the packets, and would forbid the results one of their own. So it is taken out of the plan of
+the input. That is sound where nothing but projections, filters and unions is above it: these do
+not look at watermarks. A watermark below an operator with state of its own stays, because that
+operator needs it; then the results cannot have another one.
+
+A DataFrame of Spark Connect has no plan on this side; its watermark stays too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+_DELAY = "spark.watermarkDelayMs"
+_WATERMARK = "EventTimeWatermark"
+_TRANSPARENT = frozenset({"Project", "Filter", "SubqueryAlias", "Union", "View"})
+"""Logical operators that mean the same without a watermark below them."""
+
+
+def watermark_delays(frame: DataFrame) -> dict[str, int]:
+    """The event-time columns that a DataFrame has a watermark on, with the delay in microseconds.
+
+    Spark records the delay in the metadata of the column.
+    """
+    return {
+        f.name: int(f.metadata[_DELAY]) * 1_000
+        for f in frame.schema.fields
+        if _DELAY in (f.metadata or {})
+    }
+
+
+def without_watermark(frame: DataFrame) -> DataFrame:
+    """The same rows without a watermark, where it can be taken out."""
+    java = getattr(frame, "_jdf", None)
+    if java is None or not frame.isStreaming:
+        return frame
+    plan = java.queryExecution().analyzed()
+    without, changed = _without(plan)
+    if not changed:
+        return frame
+    found = java.ofRows(java.sparkSession(), without)
+    return type(frame)(found, frame.sparkSession)
+
+
+def _without(plan: Any) -> tuple[Any, bool]:
+    """A logical plan without its topmost watermarks, and whether there were any."""
+    kind = plan.getClass().getSimpleName()
+    if kind == _WATERMARK:
+        return _without(plan.child())[0], True
+    if kind not in _TRANSPARENT:
+        return plan, False
+    children, changed = plan.children(), False
+    for i in range(children.size()):
+        child, gone = _without(children.apply(i))
+        if gone:
+            children, changed = children.updated(i, child), True
+    return (plan.withNewChildren(children) if changed else plan), changed

@@ -1,0 +1,83 @@
+"""The result is an ordinary streaming DataFrame: watermarks and aggregations go on top of it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # the name everybody uses
+
+import plait
+from plait.runtime.spark.watermarks import watermark_delays, without_watermark
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+SCHEMA = pa.schema([("ts", pa.timestamp("us", tz="UTC")), ("k", pa.int64())])
+SECOND = 1_000_000
+
+
+def stream(spark: SparkSession, where: Path, batches: list[list[tuple[int, int]]]) -> DataFrame:
+    """A streaming DataFrame with one file, rows of (second, key), in every batch."""
+    where.mkdir()
+    for n, rows in enumerate(batches):
+        columns = [pa.array([t * SECOND for t, _ in rows], SCHEMA[0].type), [k for _, k in rows]]
+        pq.write_table(pa.table(columns, schema=SCHEMA), where / f"{n}.parquet")
+        os.utime(where / f"{n}.parquet", (1_700_000_000 + n, 1_700_000_000 + n))
+    reader = spark.readStream.schema("ts timestamp, k bigint").option("maxFilesPerTrigger", 1)
+    return reader.parquet(str(where))
+
+
+def test_a_windowed_count_of_results_over_watermarked_inputs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    batches = [[(10 * n + i, i % 2) for i in range(10)] for n in range(4)]
+    a = stream(spark, tmp_path / "a", batches).withWatermark("ts", "3 seconds")
+    b = stream(spark, tmp_path / "b", batches)
+    asked = plait.join(a=a, b=b).on("a.k = b.k").within("2 seconds").select("a.ts", "a.k")
+    assert asked.query.streams[0].delay == 3 * SECOND, "the watermark of the input is taken over"
+    assert asked.result_delay("a") == "4000 milliseconds"
+    results = asked.to_df().withWatermark("ts", asked.result_delay("a"))
+    counts = results.groupBy(F.window("ts", "5 seconds").alias("w")).count()
+    running = (
+        counts.selectExpr("unix_seconds(w.start) AS start", "count")
+        .writeStream.format("memory")
+        .queryName("counted")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    running.awaitTermination()
+    found = {row["start"]: row["count"] for row in spark.table("counted").collect()}
+    rows = [row for batch in batches for row in batch]
+    expected = Counter(t // 5 * 5 for t, k in rows for u, j in rows if k == j and abs(t - u) <= 2)
+    closed = {start: n for start, n in expected.items() if start + 5 <= 39 - 4}
+    assert found == closed and len(closed) == 7
+
+
+def test_which_watermarks_can_be_taken_out(spark: SparkSession, tmp_path: Path) -> None:
+    def plan(frame: DataFrame) -> str:
+        return str(frame._jdf.queryExecution().analyzed().toString())
+
+    frame = stream(spark, tmp_path / "a", [[(1, 1)]]).withWatermark("ts", "3 seconds")
+    above = frame.where("k > 0").select("ts", (F.col("k") + 1).alias("k")).unionAll(frame)
+    assert "EventTimeWatermark" in plan(above)
+    assert "EventTimeWatermark" not in plan(without_watermark(above))
+    assert watermark_delays(above) == {"ts": 3 * SECOND}
+    needed = frame.dropDuplicatesWithinWatermark(["k"])
+    assert "EventTimeWatermark" in plan(without_watermark(needed)), "its operator needs it"
+
+
+def test_sql_takes_watermarks_over_too(spark: SparkSession, tmp_path: Path) -> None:
+    frame = stream(spark, tmp_path / "a", [[(1, 1)]])
+    frame.withWatermark("ts", "3 seconds").createOrReplaceTempView("marked")
+    frame.createOrReplaceTempView("plain")
+    text = "SELECT m.k FROM marked m JOIN plain p ON m.k = p.k WITHIN 2 SECONDS"
+    delays = [s.delay for s in plait.sql(spark, text).query.streams]
+    assert delays == [3 * SECOND, 0]
+    said = plait.sql(spark, text, watermark={"m": "1 second"})
+    assert [s.delay for s in said.query.streams] == [SECOND, 0]
