@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,14 @@ from hypothesis import strategies as st
 from plait.cluster.processor import Engines, OwnEngines
 from plait.plan.enumerate import sample_plan
 from plait.plan.routed import Eddies, Teddies
+from plait.query.expr import streams_of
+from plait.query.query import Query, Stream
 from plait.runtime.arena import Arena, Places
 from plait.testing.histories import History, cases, crowds
 from plait.testing.laws import difference
-from plait.testing.oracle import Result, multiset, oracle, split_late
+from plait.testing.oracle import Result, all_tuples, multiset, oracle, split_late
 from plait.testing.processors import Cluster
+from plait.testing.scalar import compiled
 
 
 def _assert_lawful(history: History, processors: int, seed: int, workers: list[Engines]) -> None:
@@ -27,7 +31,7 @@ def _assert_lawful(history: History, processors: int, seed: int, workers: list[E
     plans = (sample_plan(query, chance), Teddies(policy="lottery"), Eddies())
     cluster = Cluster(query, chance.choices(plans, (4, 1, 1))[0], processors, workers)
     found: Counter[Result] = Counter()
-    late_rows = 0
+    late_rows: Counter[str] = Counter()
     for batch in history.tables():
         table = cluster.run(
             batch,
@@ -36,11 +40,31 @@ def _assert_lawful(history: History, processors: int, seed: int, workers: list[E
             die=lambda _processor, _step: chance.random() < 0.2,
         )
         found += multiset(table)
-        late_rows += sum(sum(report.late.values()) for report in cluster.reports)
+        for report in cluster.reports:
+            late_rows.update(report.late)
     on_time, late = split_late(query, history.batches)
     answer = oracle(query, on_time)
     assert found == answer, f"{difference(found, answer)}\n{cluster.processor.plan}\n{history!r}"
-    assert late_rows <= processors * sum(map(len, late.values()))
+    wanted = {s.name: joinable(query, s, late[s.name]) for s in query.streams}
+    assert late_rows == Counter({name: n for name, n in wanted.items() if n}), repr(history)
+    totals = [report.total for report in cluster.reports]
+    assert sum(total["results"] for total in totals) == answer.total(), "a repeated batch counts"
+    assert sum((Counter(total["late"]) for total in totals), Counter()) == late_rows
+    if totals:
+        seen = {s.name: sum(len(b.get(s.name, ())) for b in history.batches) for s in query.streams}
+        assert Counter(totals[0]["rows"]) == Counter({name: n for name, n in seen.items() if n})
+
+
+def joinable(query: Query, stream: Stream, rows: Sequence[Mapping[str, object]]) -> int:
+    """How many rows have all their keys and satisfy the conditions on their own stream."""
+    alone = [r for r in query.residuals if streams_of(r) == {stream.name}]
+    conditions = [compiled(r, query.type_of) for r in alone]
+    keys = [c for e in query.equalities for c in (e.left, e.right) if c.stream == stream.name]
+    tuples = all_tuples(stream, rows)
+    return sum(
+        all(t[c] is not None for c in keys) and all(c(t) is True for c in conditions)
+        for t in tuples
+    )
 
 
 @settings(max_examples=60)

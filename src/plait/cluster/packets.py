@@ -31,11 +31,15 @@ PACKET_ROWS = 1 << 18
 
 
 class Packet(NamedTuple):
-    """Rows for a processor (`body`), or, without a body, the closing beat of a pack task."""
+    """Rows for a processor (`body`), or, without a body, the closing beat of a pack task.
+
+    Of the copies of a row that go to several processors, one is the original.
+    """
 
     processor: int
     stream: int
     rows: int
+    original: bool = True
     newest: int = BEFORE_ALL_TIMES
     null_times: int = 0
     null_keys: int = 0
@@ -79,9 +83,9 @@ class Packer:
         for chunk in _chunks(batches):
             rows, counts = self._admit(chunk, counts)
             if rows.num_rows:
-                for processor, part in self._split(rows, needed):
+                for processor, part, original in self._split(rows, needed):
                     body = encode_rows(part)
-                    yield Packet(processor, self.stream, part.num_rows, body=body)
+                    yield Packet(processor, self.stream, part.num_rows, original, body=body)
         for processor in range(self.routing.processors):
             yield counts._replace(processor=processor)
 
@@ -112,7 +116,8 @@ class Packer:
 
     def _split(
         self, rows: pa.RecordBatch, needed: list[str]
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+    ) -> Iterator[tuple[int, pa.RecordBatch, bool]]:
+        """The rows for each processor, and whether they are the originals."""
         graph = self.query.graph
         hashes: dict[int, Hashes] = {}
         for k in graph.classes_of(self.stream):
@@ -122,8 +127,9 @@ class Packer:
         sent = rows.select(needed)
         table = np.array(self.routing.table)
         cells = self.routing.cells(hashes, rows.num_rows)
-        for offset in self.routing.replicas(graph.classes_of(self.stream)):
-            yield from _by_processor(sent, table[cells + offset])
+        for copy, offset in enumerate(self.routing.replicas(graph.classes_of(self.stream))):
+            for processor, part in _by_processor(sent, table[cells + offset]):
+                yield processor, part, copy == 0
 
 
 def _valid(rows: pa.RecordBatch, columns: list[str]) -> tuple[pa.RecordBatch, int]:

@@ -24,13 +24,14 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from plait.cluster.contract import Contract, difference
 from plait.cluster.packets import Packet, decode_rows, encode_rows
+from plait.cluster.report import Report, added
 from plait.engine.engines import Engine, make_engine
 from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals, event_times
 from plait.engine.windows import Windows
@@ -117,42 +118,6 @@ class OwnEngines:
         """Nothing was kept while it was in use."""
 
 
-@dataclass(slots=True)
-class Report:
-    """What a processor did in one batch."""
-
-    processor: int
-    batch: int = 0
-    rows: dict[str, int] = field(default_factory=dict)
-    """Rows of each stream that pack tasks saw; the same in the reports of all processors."""
-    null_times: dict[str, int] = field(default_factory=dict)
-    null_keys: dict[str, int] = field(default_factory=dict)
-    filtered: dict[str, int] = field(default_factory=dict)
-    late: dict[str, int] = field(default_factory=dict)
-    """Late rows of each stream at this processor."""
-    routed: dict[str, int] = field(default_factory=dict)
-    """Rows of each stream that came to this processor: skew shows here."""
-    results: int = 0
-    rebuilt: bool = False
-    written_bytes: int = 0
-    segments: int = 0
-    state_rows: int = 0
-    state_bytes: int = 0
-    watermarks: dict[str, int] = field(default_factory=dict)
-    """In microseconds; a stream that was never seen is missing."""
-    plan: str = ""
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    def to_json(self) -> str:
-        """One line of JSON."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Report:
-        """The inverse of `to_json`."""
-        return cls(**json.loads(text))
-
-
 @dataclass(frozen=True, slots=True)
 class Processor:
     """What a processor runs; a value that travels to where the tasks are."""
@@ -174,7 +139,7 @@ class Processor:
         live, rebuilt = self._live(number, header, store, engines)
         report = Report(number, header["batch"] + 1, rebuilt=rebuilt, plan=str(self.plan))
         try:
-            yield from self._join(packets, store, live, report, began)
+            yield from self._join(packets, store, live, header, report, began)
         except BaseException:
             engines.drop(number, live)
             raise
@@ -182,10 +147,16 @@ class Processor:
         yield report
 
     def _join(
-        self, packets: Iterable[Packet], store: Store, live: Live, report: Report, began: float
+        self,
+        packets: Iterable[Packet],
+        store: Store,
+        live: Live,
+        header: dict[str, Any],
+        report: Report,
+        began: float,
     ) -> Iterator[pa.RecordBatch]:
         names = self.query.names
-        rows, newest = _gather(packets, names, report)
+        rows, originals, newest = _gather(packets, names, report)
         ready = time.perf_counter()
         watermarks = self._watermarks(live.newest)
         arrivals: dict[int, Arrivals] = {}
@@ -196,10 +167,9 @@ class Processor:
             arrivals[stream] = admitted.arrivals
             kept[stream] = batch
             if admitted.late is not None:
-                report.late[names[stream]] = admitted.late.num_rows
-                kept[stream] = batch.filter(
-                    pa.array(self._times(stream, batch) >= watermarks[stream])
-                )
+                late = self._times(stream, batch) < watermarks[stream]
+                kept[stream] = batch.filter(pa.array(~late))
+                _add(report.late, names[stream], int(late[: originals.get(stream, 0)].sum()))
         live.newest = [max(n, newest.get(s, n)) for s, n in enumerate(live.newest)]
         watermarks = self._watermarks(live.newest)
         for found in live.engine.push(arrivals, watermarks):
@@ -208,8 +178,6 @@ class Processor:
         joined = time.perf_counter()
         report.written_bytes = self._write_segments(store, live, report.batch, kept, watermarks)
         live.token = uuid.uuid4().hex
-        written = {"batch": report.batch, "token": live.token, "newest": live.newest}
-        store.write_header(json.dumps(written))
         report.segments = len(live.segments)
         report.state_rows = sum(s.rows for s in live.engine.sizes())
         report.state_bytes = live.engine.nbytes
@@ -221,6 +189,14 @@ class Processor:
             "join": joined - ready,
             "write": time.perf_counter() - joined,
         }
+        report.total = added(header.get("total", {}), report)
+        written = {
+            "batch": report.batch,
+            "token": live.token,
+            "newest": live.newest,
+            "total": report.total,
+        }
+        store.write_header(json.dumps(written))
 
     def _times(self, stream: int, rows: pa.RecordBatch) -> Any:
         return event_times(rows.column(self.query.streams[stream].time))
@@ -304,22 +280,32 @@ class Processor:
 
 def _gather(
     packets: Iterable[Packet], names: tuple[str, ...], report: Report
-) -> tuple[dict[int, list[pa.RecordBatch]], dict[int, int]]:
-    """The rows of each stream, and how far each has come, from the packets of a batch."""
+) -> tuple[dict[int, list[pa.RecordBatch]], dict[int, int], dict[int, int]]:
+    """From the packets of a batch: rows, how many of them are originals, and the newest times.
+
+    All by stream; the originals among the rows come first.
+    """
     rows: dict[int, list[pa.RecordBatch]] = {}
+    copies: dict[int, list[pa.RecordBatch]] = {}
+    originals: dict[int, int] = {}
     newest: dict[int, int] = {}
     for packet in packets:
         name = names[packet.stream]
         if packet.body is not None:
-            rows.setdefault(packet.stream, []).append(decode_rows(packet.body))
+            into = rows if packet.original else copies
+            into.setdefault(packet.stream, []).append(decode_rows(packet.body))
             _add(report.routed, name, packet.rows)
+            if packet.original:
+                originals[packet.stream] = originals.get(packet.stream, 0) + packet.rows
             continue
         newest[packet.stream] = max(newest.get(packet.stream, BEFORE_ALL_TIMES), packet.newest)
         _add(report.rows, name, packet.rows)
         _add(report.null_times, name, packet.null_times)
         _add(report.null_keys, name, packet.null_keys)
         _add(report.filtered, name, packet.filtered)
-    return rows, newest
+    for stream, parts in copies.items():
+        rows.setdefault(stream, []).extend(parts)
+    return rows, originals, newest
 
 
 def _add(counts: dict[str, int], name: str, n: int) -> None:

@@ -98,7 +98,7 @@ def rows_of(stream: Stream, rows: Rows) -> list[Mapping[str, object]]:
 
 def event_times(stream: Stream, rows: Rows) -> list[int | None]:
     """The event times in whole microseconds, rounded down; None where there is none."""
-    return [_micros(t[Column(stream.name, stream.time)]) for t in _all_tuples(stream, rows)]
+    return [_micros(t[Column(stream.name, stream.time)]) for t in all_tuples(stream, rows)]
 
 
 def _micros(instant: object) -> int | None:
@@ -108,10 +108,11 @@ def _micros(instant: object) -> int | None:
 
 def _tuples(stream: Stream, rows: Rows) -> list[Tuple]:
     time = Column(stream.name, stream.time)
-    return [t for t in _all_tuples(stream, rows) if t[time] is not None]
+    return [t for t in all_tuples(stream, rows) if t[time] is not None]
 
 
-def _all_tuples(stream: Stream, rows: Rows) -> list[Tuple]:
+def all_tuples(stream: Stream, rows: Rows) -> list[Tuple]:
+    """The rows of a stream as tuples, those without an event time included."""
     if not isinstance(rows, pa.Table):
         rows = pa.Table.from_pylist(list(rows), schema=stream.schema)
     columns = {

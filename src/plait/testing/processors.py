@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from plait.cluster.contract import contract
 from plait.cluster.packets import Packer, Packet, lean
-from plait.cluster.processor import Engines, OwnEngines, Processor, Report
+from plait.cluster.processor import Engines, OwnEngines, Processor
+from plait.cluster.report import Report
 from plait.cluster.routing import route
 from plait.plan.routed import Plan
 from plait.query.query import Query

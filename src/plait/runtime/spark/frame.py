@@ -38,6 +38,7 @@ _PACKETS = pa.schema(
         ("processor", pa.int32()),
         ("stream", pa.int32()),
         ("rows", pa.int64()),
+        ("original", pa.bool_()),
         ("newest", pa.int64()),
         ("null_times", pa.int64()),
         ("null_keys", pa.int64()),

@@ -14,7 +14,8 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from plait.cluster.packets import Packet
-from plait.cluster.processor import Engines, OwnEngines, Processor, Report
+from plait.cluster.processor import Engines, OwnEngines, Processor
+from plait.cluster.report import Report
 from plait.runtime.arena import Arena, Places
 
 REPORT = "__plait_report"
@@ -112,8 +113,9 @@ def _packets(number: int, frames: Iterator[pd.DataFrame]) -> Iterator[Packet]:
         for row in frame.itertuples(index=False):
             values = row._asdict()
             body = values.pop("body")
+            original = bool(values.pop("original"))
             counts = {name: int(value) for name, value in values.items()} | {"processor": number}
-            yield Packet(**counts, body=None if body is None else bytes(body))
+            yield Packet(**counts, original=original, body=None if body is None else bytes(body))
 
 
 def _frame(rows: pa.RecordBatch) -> pd.DataFrame:

@@ -1,0 +1,86 @@
+"""What a processor says about a batch: counts, sizes, times, and the sums since the beginning.
+
+The sums are kept in the header of the processor's state, so they are committed with the batch:
+a batch that is repeated counts once, and they go on after a restart. That makes them right after
+any number of batches, also for those who look only now and then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+SUMMED = (
+    "rows",
+    "null_times",
+    "null_keys",
+    "filtered",
+    "late",
+    "routed",
+    "results",
+    "rebuilt",
+    "written_bytes",
+    "seconds",
+)
+"""The fields of a report that are added up."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What a processor did in one batch."""
+
+    processor: int
+    batch: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+    """Rows of each stream that pack tasks saw; the same in the reports of all processors."""
+    null_times: dict[str, int] = field(default_factory=dict)
+    null_keys: dict[str, int] = field(default_factory=dict)
+    filtered: dict[str, int] = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
+    """Late rows of each stream; a row that went to several processors is counted by one."""
+    routed: dict[str, int] = field(default_factory=dict)
+    """Rows of each stream that came to this processor: skew shows here."""
+    results: int = 0
+    rebuilt: bool = False
+    written_bytes: int = 0
+    segments: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+    watermarks: dict[str, int] = field(default_factory=dict)
+    """In microseconds; a stream that was never seen is missing."""
+    plan: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+    total: dict[str, Any] = field(default_factory=dict)
+    """The fields in `SUMMED`, added up over all batches of the checkpoint, this one included."""
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """The inverse of `to_json`."""
+        return cls(**json.loads(text))
+
+
+def added(total: Mapping[str, Any], report: Report) -> dict[str, Any]:
+    """The sums with one more batch.
+
+    >>> added({"results": 2, "rows": {"a": 1}}, Report(0, rows={"a": 1, "b": 5}, results=3))["rows"]
+    {'a': 2, 'b': 5}
+    """
+    return {name: plus(total.get(name, 0), getattr(report, name)) for name in SUMMED}
+
+
+def plus(a: Any, b: Any) -> Any:
+    """The sum of two numbers, or of two mappings to numbers name by name; 0 is nothing.
+
+    >>> plus({"a": 1}, {"a": 2, "b": 3}), plus(0, {"a": 1}), plus(1, True)
+    ({'a': 3, 'b': 3}, {'a': 1}, 2)
+    """
+    if isinstance(a, Mapping) or isinstance(b, Mapping):
+        left, right = a or {}, b or {}
+        return {name: left.get(name, 0) + right.get(name, 0) for name in {**left, **right}}
+    return a + b
