@@ -8,9 +8,18 @@ if TYPE_CHECKING:
     from plait import errors as errors
     from plait.api import join as join
     from plait.api import sql as sql
+    from plait.runtime.spark.progress import listen as listen
+    from plait.runtime.spark.progress import progress as progress
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "errors", "join", "sql"]
+__all__ = ["__version__", "errors", "join", "listen", "progress", "sql"]
+
+_PLACES = {
+    "join": "plait.api",
+    "sql": "plait.api",
+    "listen": "plait.runtime.spark.progress",
+    "progress": "plait.runtime.spark.progress",
+}
 
 
 def __getattr__(name: str) -> object:
@@ -19,8 +28,8 @@ def __getattr__(name: str) -> object:
 
     if name == "errors":
         return importlib.import_module("plait.errors")
-    if name in ("join", "sql"):
-        return getattr(importlib.import_module("plait.api"), name)
+    if name in _PLACES:
+        return getattr(importlib.import_module(_PLACES[name]), name)
     raise AttributeError(f"module 'plait' has no attribute {name!r}")
 
 

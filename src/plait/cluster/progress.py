@@ -1,0 +1,245 @@
+"""How a query is doing: the reports of all processors put together, per batch and in all.
+
+Rows that pack tasks count are in the beats of every processor, so these counts are the same in all
+reports; what processors count themselves is added up. A stage takes as long as its slowest
+processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from plait.cluster.report import SUMMED, Report, plus
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_FROM_BEATS = ("rows", "null_times", "null_keys", "filtered")
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What became of the rows, by stream, and what was done, in one batch or in all of them."""
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    late: Mapping[str, int] = field(default_factory=dict)
+    null_times: Mapping[str, int] = field(default_factory=dict)
+    """Rows without a usable event time."""
+    null_keys: Mapping[str, int] = field(default_factory=dict)
+    filtered: Mapping[str, int] = field(default_factory=dict)
+    """Rows that failed a condition on their own stream."""
+    results: int = 0
+    routed: Mapping[int, int] = field(default_factory=dict)
+    """Rows that each processor got, copies included."""
+    rebuilt: int = 0
+    """How often a processor had to rebuild its engine from the state."""
+    reused: int = 0
+    """How often a processor found its engine in memory."""
+    written_bytes: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """Time per stage of the slowest processor."""
+
+    @property
+    def hottest(self) -> tuple[int, float]:
+        """The processor with the most rows, and how many times the mean that is.
+
+        >>> Counted(routed={0: 10, 1: 30}).hottest
+        (1, 1.5)
+        """
+        total = sum(self.routed.values())
+        if not total:
+            return 0, 1.0
+        processor = max(self.routed, key=lambda p: (self.routed[p], -p))
+        return processor, self.routed[processor] * len(self.routed) / total
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One batch, by Spark's number where Spark runs it."""
+
+    number: int
+    counted: Counted
+    milliseconds: Mapping[str, int] = field(default_factory=dict)
+    """Spark's own times of this batch (`durationMs`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How a query is doing. `print` it, or give it to rich.
+
+    `total` covers all batches since the checkpoint began, across restarts; `batches` are those
+    that are remembered one by one, the last one last.
+    """
+
+    batches: tuple[Batch, ...] = ()
+    total: Counted = field(default_factory=Counted)
+    processed: int = 0
+    """Batches in all."""
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+    """Of each stream that was seen, in microseconds since 1970."""
+    state_rows: int = 0
+    state_bytes: int = 0
+    segments: int = 0
+    plans: Mapping[int, str] = field(default_factory=dict)
+    """The plan that each processor runs."""
+
+    @property
+    def last(self) -> Batch | None:
+        """The last batch."""
+        return self.batches[-1] if self.batches else None
+
+    def __str__(self) -> str:
+        return "\n".join(lines(self))
+
+    def __rich__(self) -> RenderableType:
+        return table(self)
+
+
+def counted(reports: Sequence[Report]) -> Counted:
+    """One batch, from the reports of all its processors."""
+    parts = {r.processor: {n: getattr(r, n) for n in SUMMED} for r in reports}
+    return _together(parts, sum(r.batch > 1 for r in reports))
+
+
+def progress(batches: Iterable[tuple[int, Sequence[Report], Mapping[str, int]]]) -> Progress:
+    """Put together batches: number, reports and Spark's times. Those without reports count not.
+
+    >>> from plait.cluster.report import Report
+    >>> one = Report(0, 1, rows={"a": 2}, results=3, total={"rows": {"a": 9}, "results": 7})
+    >>> found = progress([(0, [one], {})])
+    >>> found.total.rows, found.total.results, found.batches[0].counted.results
+    ({'a': 9}, 7, 3)
+    """
+    known = [(number, reports, times) for number, reports, times in batches if reports]
+    if not known:
+        return Progress()
+    newest = known[-1][1]
+    processed = max(r.batch for r in newest)
+    return Progress(
+        tuple(Batch(number, counted(reports), dict(times)) for number, reports, times in known),
+        _together({r.processor: r.total for r in newest}, sum(r.batch - 1 for r in newest)),
+        processed,
+        max((r.watermarks for r in newest), key=len),
+        sum(r.state_rows for r in newest),
+        sum(r.state_bytes for r in newest),
+        sum(r.segments for r in newest),
+        {r.processor: r.plan for r in sorted(newest, key=lambda r: r.processor)},
+    )
+
+
+def _together(parts: Mapping[int, Mapping[str, Any]], later: int) -> Counted:
+    """The counts of all processors as those of the query; `later` batches began with an engine."""
+
+    def all_of(name: str) -> list[Any]:
+        return [part[name] for part in parts.values() if name in part]
+
+    beats = {
+        name: max(all_of(name), key=lambda c: sum(c.values()))
+        for name in _FROM_BEATS
+        if all_of(name)
+    }
+    stages = {stage for part in all_of("seconds") for stage in part}
+    rebuilt = sum(all_of("rebuilt"))
+    return Counted(
+        **beats,
+        late=reduce(plus, all_of("late"), {}),
+        results=sum(all_of("results")),
+        routed={p: sum(parts[p].get("routed", {}).values()) for p in sorted(parts)},
+        rebuilt=rebuilt,
+        reused=later - rebuilt,
+        written_bytes=sum(all_of("written_bytes")),
+        seconds={s: max(p.get(s, 0.0) for p in all_of("seconds")) for s in sorted(stages)},
+    )
+
+
+def lines(found: Progress) -> list[str]:
+    """The progress as text, for terminals without colours and for logs."""
+    if found.last is None:
+        return ["no batch yet"]
+    head, *rows = _rows(found)
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    listed = [
+        "  ".join(
+            text.ljust(width) if i == 0 else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (head, *rows)
+    ]
+    return [*listed, *_notes(found)]
+
+
+def table(found: Progress) -> RenderableType:
+    """The progress as a table of rich."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    if found.last is None:
+        return Text("no batch yet")
+    head, *rows = _rows(found)
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for i, name in enumerate(head):
+        shown.add_column(name, justify="left" if i == 0 else "right")
+    for row in rows:
+        shown.add_row(*row)
+    return Group(shown, *map(Text, _notes(found)))
+
+
+def _rows(found: Progress) -> list[list[str]]:
+    """A line per stream, of the last batch and of all batches."""
+    assert found.last is not None
+    last, total = found.last.counted, found.total
+    head = ["stream", "rows", "all rows", "late", "no time", "no key", "filtered", "watermark"]
+    names = list(dict.fromkeys([*total.rows, *found.watermarks]))
+    return [
+        head,
+        *(
+            [
+                name,
+                f"{last.rows.get(name, 0):,}",
+                *(
+                    f"{counts.get(name, 0):,}"
+                    for counts in (
+                        total.rows, total.late, total.null_times, total.null_keys, total.filtered,
+                    )
+                ),
+                _instant(found.watermarks.get(name)),
+            ]
+            for name in names
+        ),
+    ]  # fmt: skip
+
+
+def _notes(found: Progress) -> list[str]:
+    assert found.last is not None
+    last, total = found.last.counted, found.total
+    hot, times = total.hottest
+    stages = ", ".join(f"{stage} {s:.3f} s" for stage, s in last.seconds.items())
+    plans = dict.fromkeys(found.plans.values())
+    return [
+        f"batch {found.last.number}: {last.results:,} results ({stages}); "
+        f"{total.results:,} results in {found.processed:,} batches",
+        f"state {found.state_rows:,} rows, {found.state_bytes:,} bytes, "
+        f"{found.segments:,} segments; {total.written_bytes:,} bytes written",
+        f"engines reused {total.reused:,} times, rebuilt {total.rebuilt:,} times",
+        f"processors {len(total.routed)}; the hottest is {hot} with {times:.2f} times the mean",
+        *(f"plan {plan}" + ("" if len(plans) == 1 else _on(found.plans, plan)) for plan in plans),
+    ]
+
+
+def _on(plans: Mapping[int, str], plan: str) -> str:
+    return " on " + ", ".join(str(p) for p, runs in plans.items() if runs == plan)
+
+
+def _instant(micros: int | None) -> str:
+    if micros is None:
+        return "-"
+    try:
+        instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    except OverflowError:
+        return f"{micros} us"
+    return instant.isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")

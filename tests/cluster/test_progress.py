@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+
+from plait.cluster.progress import Progress, progress
+from plait.cluster.report import Report
+from plait.plan.examples import chain
+from plait.plan.jtree import mjoin
+from plait.query.query import Query
+from plait.testing.processors import Cluster
+
+Golden = Callable[[str, str], None]
+SECOND = 1_000_000
+
+
+def batch(query: Query, first: int, keys: list[int | None]) -> dict[str, pa.Table]:
+    """A row per key and stream, all keys equal, a second apart; the times of -1 are missing."""
+    times = [None if k == -1 else (first + i) * SECOND for i, k in enumerate(keys)]
+    return {
+        s.name: pa.table(
+            [times, *([keys] * (len(s.fields) - 1))],
+            schema=s.schema,
+        )
+        for s in query.streams
+    }
+
+
+def run(batches: list[list[int | None]], firsts: list[int]) -> tuple[Cluster, list[list[Report]]]:
+    query = chain(3)
+    cluster = Cluster(query, mjoin(query), 4)
+    reports = []
+    for keys, first in zip(batches, firsts, strict=True):
+        cluster.run(batch(query, first, keys))
+        reports.append(cluster.reports)
+    return cluster, reports
+
+
+def numbered(reports: list[list[Report]]) -> list[tuple[int, list[Report], dict[str, int]]]:
+    return [(number, found, {"addBatch": 7}) for number, found in enumerate(reports)]
+
+
+def test_counts_of_all_processors_are_those_of_the_query() -> None:
+    """b has both keys and goes to one of 2 x 2 processors, a and c have one and go to two."""
+    cluster, reports = run([[1, 2, None], [1, -1, 3], [5]], [100, 200, 0])
+    assert cluster.routing.shares == (2, 2)
+    found = progress(numbered(reports))
+    last, total = found.last, found.total
+    assert last is not None and last.number == 2 and found.processed == 3
+    assert last.counted.rows == {"a": 1, "b": 1, "c": 1}
+    assert last.counted.late == {"a": 1, "b": 1, "c": 1}, "once each, though copied"
+    assert total.rows == {"a": 7, "b": 7, "c": 7}
+    assert total.null_keys == {"a": 1, "b": 1, "c": 1}
+    assert total.null_times == {"a": 1, "b": 1, "c": 1}
+    assert total.late == {"a": 1, "b": 1, "c": 1}
+    assert total.results == 4
+    assert sum(total.routed.values()) == 5 * (2 + 1 + 2), "four rows on time and a late one each"
+    assert total.reused == 2 * 4 and not total.rebuilt
+    assert found.watermarks == {"a": 202 * SECOND, "b": 202 * SECOND, "c": 202 * SECOND}
+    assert last.milliseconds == {"addBatch": 7}
+
+
+def test_totals_need_the_last_batch_only() -> None:
+    _, reports = run([[1]] * 150, [20 * n for n in range(150)])
+    everything, remembered = progress(numbered(reports)), progress(numbered(reports)[-100:])
+    assert remembered.total == everything.total
+    assert remembered.total.results == 150 and remembered.processed == 150
+    assert len(remembered.batches) == 100
+
+
+def test_the_hottest_processor_shows() -> None:
+    _, reports = run([[4] * 40], [0])
+    hot, times = progress(numbered(reports)).total.hottest
+    assert times > 1.4
+    routed = {r.processor: sum(r.routed.values()) for r in reports[0]}
+    assert routed[hot] == max(routed.values())
+
+
+def test_no_batch_yet() -> None:
+    assert str(progress([(0, [], {})])) == "no batch yet"
+
+
+def test_text_for_people(golden: Golden) -> None:
+    _, reports = run([[1, 2, None], [1, -1, 3], [5]], [100, 200, 0])
+    for by_processor in reports:
+        for report in by_processor:
+            report.seconds = {"join": 0.25, "prepare": 0.5 * report.processor}
+            report.state_bytes = report.total["written_bytes"] = 1000
+    reports[-1][3].plan = "another"
+    golden("progress.txt", str(progress(numbered(reports))))
+
+
+def test_rich_shows_the_same() -> None:
+    from rich.console import Console
+
+    _, reports = run([[1, 2]], [0])
+    found = progress(numbered(reports))
+    out = io.StringIO()
+    Console(file=out, width=200).print(found)
+    shown = [" ".join(line.split()) for line in out.getvalue().splitlines()]
+    assert shown == [" ".join(line.split()) for line in str(found).splitlines()]
+    assert replace(found, batches=()).last is None and str(Progress()) == "no batch yet"
