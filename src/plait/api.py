@@ -80,11 +80,26 @@ class _Runnable:
             return self.planned.require()
         return _plan(self.query, plan)
 
-    def explain(self, plan: Node | str | None = None) -> str:
+    def explain(self, plan: Node | str | None = None, *, processors: int | None = None) -> str:
         """The question and the plan that answers it, as a text for people.
 
         With a budget or statistics, also what the plan is estimated to need, and why this one.
+        With DataFrames of Spark, or a number of processors, also how rows are divided among them.
         """
+        text = self._explained(plan)
+        count = processors
+        if count is None and (frame := next(filter(is_spark_frame, self.sources.values()), None)):
+            from plait.runtime.spark.frame import processor_count
+
+            count = processor_count(frame.sparkSession)
+        if count is None:
+            return text
+        from plait.cluster.explain import explain_routing
+        from plait.cluster.routing import route
+
+        return f"{text}\n\n{explain_routing(self.query, route(self.query.graph, count))}"
+
+    def _explained(self, plan: Node | str | None) -> str:
         if plan is None and self.router is not None:
             question, _, _ = explain(self.query, mjoin(self.query)).partition("\n\n")
             return f"{question}\n\nplan {self.router}: decided for each packet at run time"

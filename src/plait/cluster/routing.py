@@ -103,7 +103,7 @@ def _share_vectors(classes: int, processors: int) -> Iterator[tuple[int, ...]]:
 
 
 def processor_keys(processors: int) -> list[int]:
-    """Integers that Spark's hash partitioning puts into distinct partitions, in their order.
+    """The smallest integers that Spark's hash partitioning puts into distinct partitions, by those.
 
     Spark puts the integer k into partition `pmod(murmur3(k, seed 42), processors)`.
 

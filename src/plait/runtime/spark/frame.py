@@ -58,8 +58,13 @@ def results(
     if missing := [name for name in query.names if name not in frames]:
         raise SourceError(f"there is no DataFrame for the stream {missing[0]!r}")
     asked = narrowed(query)
-    routing = route(query.graph, _processors(frames[query.names[0]].sparkSession, processors))
-    keys = tuple(processor_keys(routing.processors))
+    session = frames[query.names[0]].sparkSession
+    count = processor_count(session, processors)
+    session.conf.set(_PARTITIONS, str(count))
+    routing = route(query.graph, count)
+    # A hypercube may use fewer processors than there are partitions. Key 0 is always one of them:
+    # a checkpoint with another number of processors is seen there, if nowhere else.
+    keys = tuple(sorted(processor_keys(count))[: routing.processors])
     packets: DataFrame | None = None
     for s, stream in enumerate(asked.streams):
         frame = without_watermark(frames[stream.name]).select([f.name for f in stream.fields])
@@ -103,16 +108,14 @@ def _row(packet: Packet) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=_PACKETS)
 
 
-def _processors(session: SparkSession, asked: int | None) -> int:
+def processor_count(session: SparkSession, asked: int | None = None) -> int:
     """How many processors there are: as many as Spark makes partitions of a stateful operator.
 
     Spark's default of 200 partitions is meant for large batch shuffles; each would be a task with
-    a state store of its own in every batch. So unless the session says something else, one
-    processor per core is set.
+    a state store of its own in every batch. So unless the session says something else, it is one
+    processor per core.
     """
-    configured = session.conf.get(_PARTITIONS, _SPARKS_DEFAULT)
+    configured = session.conf.get(_PARTITIONS, _SPARKS_DEFAULT) or _SPARKS_DEFAULT
     if asked is None and configured != _SPARKS_DEFAULT:
-        return int(configured or _SPARKS_DEFAULT)
-    count = asked or os.cpu_count() or 2
-    session.conf.set(_PARTITIONS, str(count))
-    return count
+        return int(configured)
+    return asked or os.cpu_count() or 2

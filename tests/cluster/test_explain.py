@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from plait.cluster.explain import explain_routing
+from plait.cluster.routing import route
+from plait.plan.examples import chain, clique, cycle, keyed, trades_quotes_news
+from plait.query.query import Query
+
+QUERIES = {
+    "one key": (trades_quotes_news, (1, 2, 3, 200)),
+    "chain": (chain(4), (1, 2, 8)),
+    "cycle": (cycle(3), (8,)),
+    "two keys, one of them everywhere": (keyed("xy", "xy", "x"), (4,)),
+}
+
+
+def test_the_text_says_where_rows_go(golden: Callable[[str, str], None]) -> None:
+    texts = [
+        f"{name}\n{explain_routing(query, route(query.graph, n))}"
+        for name, (query, counts) in QUERIES.items()
+        for n in counts
+    ]
+    golden("explain_routing.txt", "\n\n".join(texts))
+
+
+@pytest.mark.parametrize("query", [clique(3), chain(3), cycle(4)])
+def test_the_number_of_processors_is_that_of_the_routing(query: Query) -> None:
+    """A hypercube may leave processors unused; the text says what is used."""
+    for count in range(1, 9):
+        routing = route(query.graph, count)
+        first = explain_routing(query, routing).splitlines()[0]
+        assert first.split()[2] == str(routing.processors)
