@@ -8,15 +8,17 @@ if TYPE_CHECKING:
     from plait import errors as errors
     from plait.api import join as join
     from plait.api import sql as sql
+    from plait.runtime.spark.aside import each_batch as each_batch
     from plait.runtime.spark.progress import listen as listen
     from plait.runtime.spark.progress import progress as progress
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "errors", "join", "listen", "progress", "sql"]
+__all__ = ["__version__", "each_batch", "errors", "join", "listen", "progress", "sql"]
 
 _PLACES = {
     "join": "plait.api",
     "sql": "plait.api",
+    "each_batch": "plait.runtime.spark.aside",
     "listen": "plait.runtime.spark.progress",
     "progress": "plait.runtime.spark.progress",
 }

@@ -18,7 +18,7 @@ from plait.plan.routed import Routed, routed
 from plait.query import builder
 from plait.query.durations import Duration
 from plait.query.query import Query
-from plait.query.streams import fields_of
+from plait.query.streams import fields_of, idle_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -118,8 +118,19 @@ class _Runnable:
                 options["plan"] = self._chosen(None)
         return run(self, **options)
 
-    def to_df(self, *, plan: Node | str | None = None, processors: int | None = None) -> DataFrame:
-        """The results as a DataFrame, streaming if the sources are; any Spark sink takes it."""
+    def to_df(
+        self,
+        *,
+        plan: Node | str | None = None,
+        processors: int | None = None,
+        late: bool | str = False,
+    ) -> DataFrame:
+        """The results as a DataFrame, streaming if the sources are; any Spark sink takes it.
+
+        With `late=True` (or a name) it has one more column, a struct that is null in results. In
+        the other rows only it is set: a row of a stream that was late or lacked its event time or
+        key, and the reason. `plait.each_batch` tells them apart.
+        """
         from plait.runtime.spark.frame import results
 
         query = self.query
@@ -130,7 +141,7 @@ class _Runnable:
                     remedy="give Spark DataFrames, or use run() for tables",
                 )
         runs = self.router if plan is None and self.router is not None else self._chosen(plan)
-        return results(query, self.sources, runs, processors)
+        return results(query, self.sources, runs, processors, late)
 
     def result_delay(self, stream: str) -> str:
         """The delay with which a watermark on this stream's event time in results drops nothing.
@@ -188,8 +199,13 @@ def sql(
     *,
     time: Mapping[str, str] | None = None,
     watermark: Duration | Mapping[str, Duration] | None = None,
+    idle: Duration | Mapping[str, Duration] | None = None,
 ) -> Sql:
-    """A join asked in SQL, over named tables or over the tables and views of a Spark session."""
+    """A join asked in SQL, over named tables or over the tables and views of a Spark session.
+
+    `time` names the event-time column, `watermark` how late rows may come, `idle` how long a
+    silent stream holds the others back; each for all streams, or by stream or table.
+    """
     from plait.query.sql.statement import parse_statement
 
     named = tables if isinstance(tables, Mapping) else _SessionTables(tables)
@@ -203,7 +219,14 @@ def sql(
             for s in query.streams
         )
         query = replace(query, streams=tuple(streams))
-    return Sql(query, sources)
+    if isinstance(idle, Mapping):
+        known = {*origin, *origin.values()}
+        timeouts = {**idle_of(sorted(known), idle)}
+        silent = {s: timeouts.get(s, timeouts.get(origin[s])) for s in origin}
+    else:
+        silent = {**dict.fromkeys(origin), **idle_of(list(origin), idle)}
+    streams = (replace(s, idle=silent[s.name]) for s in query.streams)
+    return Sql(replace(query, streams=tuple(streams)), sources)
 
 
 def is_spark_frame(source: object) -> bool:

@@ -29,11 +29,17 @@ from plait.query.query import Query, narrowed
 PACKET_ROWS = 1 << 18
 """Rows that a pack task gathers before it sends them on."""
 
+LATE = "late"
+NO_TIME = "no event time"
+NULL_KEY = "null key"
+"""Why a row is set aside."""
+
 
 class Packet(NamedTuple):
     """Rows for a processor (`body`), or, without a body, the closing beat of a pack task.
 
-    Of the copies of a row that go to several processors, one is the original.
+    Of the copies of a row that go to several processors, one is the original. Rows with a
+    `reason` are not joined: they were set aside, and someone wants to see them.
     """
 
     processor: int
@@ -44,6 +50,9 @@ class Packet(NamedTuple):
     null_times: int = 0
     null_keys: int = 0
     filtered: int = 0
+    clock: int = 0
+    """When the batch was begun, in milliseconds; the same in all packets of a batch."""
+    reason: str = ""
     body: bytes | None = None
 
 
@@ -75,13 +84,19 @@ class Packer:
     query: Query
     stream: int
     routing: Routing
+    aside: bool = False
+    """Whether rows that are set aside are sent too."""
 
     def pack(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
         """The packets of one task, and its closing beats."""
         counts = Packet(0, self.stream, 0)
         needed = [f.name for f in lean(self.query).streams[self.stream].fields]
         for chunk in _chunks(batches):
-            rows, counts = self._admit(chunk, counts)
+            rows, counts, aside = self._admit(chunk, counts)
+            for reason, bad in aside.items() if self.aside else ():
+                body = encode_rows(bad.select(needed))
+                whose = self.stream % self.routing.processors
+                yield Packet(whose, self.stream, bad.num_rows, reason=reason, body=body)
             if rows.num_rows:
                 for processor, part, original in self._split(rows, needed):
                     body = encode_rows(part)
@@ -89,8 +104,10 @@ class Packer:
         for processor in range(self.routing.processors):
             yield counts._replace(processor=processor)
 
-    def _admit(self, rows: pa.RecordBatch, counts: Packet) -> tuple[pa.RecordBatch, Packet]:
-        """The rows that may be in a result, as far as they tell by themselves."""
+    def _admit(
+        self, rows: pa.RecordBatch, counts: Packet
+    ) -> tuple[pa.RecordBatch, Packet, dict[str, pa.RecordBatch]]:
+        """The rows that may be in a result, as far as they tell by themselves; the bad ones."""
         stream = self.query.streams[self.stream]
         timed, untimed = with_times(rows, stream.time)
         newest = counts.newest
@@ -105,14 +122,16 @@ class Packer:
             for k in graph.classes_of(self.stream)
             for name in graph.classes[k].columns[self.stream]
         ]
-        joinable, null_keys = _valid(chosen, keys)
-        return joinable, counts._replace(
+        joinable, keyless = _valid(chosen, keys)
+        aside = {NO_TIME: untimed, NULL_KEY: keyless}
+        counts = counts._replace(
             rows=counts.rows + rows.num_rows,
             newest=newest,
             null_times=counts.null_times + (untimed.num_rows if untimed else 0),
             filtered=counts.filtered + timed.num_rows - chosen.num_rows,
-            null_keys=counts.null_keys + null_keys,
+            null_keys=counts.null_keys + (keyless.num_rows if keyless else 0),
         )
+        return joinable, counts, {reason: bad for reason, bad in aside.items() if bad}
 
     def _split(
         self, rows: pa.RecordBatch, needed: list[str]
@@ -132,13 +151,16 @@ class Packer:
                 yield processor, part, copy == 0
 
 
-def _valid(rows: pa.RecordBatch, columns: list[str]) -> tuple[pa.RecordBatch, int]:
-    """The rows without nulls in some columns, and how many others there were."""
-    before = rows.num_rows
+def _valid(
+    rows: pa.RecordBatch, columns: list[str]
+) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
+    """The rows without nulls in some columns, and the others if there are any."""
+    valid = None
     for name in columns:
         if rows.column(name).null_count:
-            rows = rows.filter(rows.column(name).is_valid())
-    return rows, before - rows.num_rows
+            here = rows.column(name).is_valid()
+            valid = here if valid is None else pc.and_(valid, here)
+    return (rows, None) if valid is None else (rows.filter(valid), rows.filter(pc.invert(valid)))
 
 
 def _truth(condition: Expr, rows: pa.RecordBatch) -> pa.Array:

@@ -27,10 +27,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from plait.cluster.contract import Contract, difference
-from plait.cluster.packets import Packet, decode_rows, encode_rows
+from plait.cluster.idle import followed
+from plait.cluster.packets import LATE, Packet, decode_rows, encode_rows
 from plait.cluster.report import Report, added
 from plait.engine.engines import Engine, make_engine
 from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals, event_times
@@ -119,12 +121,23 @@ class OwnEngines:
 
 
 @dataclass(frozen=True, slots=True)
+class Aside:
+    """Rows of a stream that were not joined, and why."""
+
+    stream: int
+    reason: str
+    rows: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
 class Processor:
     """What a processor runs; a value that travels to where the tasks are."""
 
     query: Query
     plan: Plan
     contract: Contract
+    aside: bool = False
+    """Whether rows that are set aside are handed out."""
 
     def run(
         self,
@@ -132,8 +145,8 @@ class Processor:
         packets: Iterable[Packet],
         store: Store,
         engines: Engines,
-    ) -> Iterator[pa.RecordBatch | Report]:
-        """Join one batch of packets; yields results, and at the end the report."""
+    ) -> Iterator[pa.RecordBatch | Aside | Report]:
+        """Join one batch of packets; yields results, rows set aside, and at the end the report."""
         began = time.perf_counter()
         header = self._header(store)
         live, rebuilt = self._live(number, header, store, engines)
@@ -154,14 +167,14 @@ class Processor:
         header: dict[str, Any],
         report: Report,
         began: float,
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[pa.RecordBatch | Aside]:
         names = self.query.names
-        rows, originals, newest = _gather(packets, names, report)
+        came = _gather(packets, names, report)
         ready = time.perf_counter()
         watermarks = self._watermarks(live.newest)
         arrivals: dict[int, Arrivals] = {}
         kept: dict[int, pa.RecordBatch] = {}
-        for stream, parts in sorted(rows.items()):
+        for stream, parts in sorted(came.rows.items()):
             batch = pa.concat_batches(parts)
             admitted = live.engine.admit(stream, batch, watermarks[stream])
             arrivals[stream] = admitted.arrivals
@@ -169,8 +182,19 @@ class Processor:
             if admitted.late is not None:
                 late = self._times(stream, batch) < watermarks[stream]
                 kept[stream] = batch.filter(pa.array(~late))
-                _add(report.late, names[stream], int(late[: originals.get(stream, 0)].sum()))
-        live.newest = [max(n, newest.get(s, n)) for s, n in enumerate(live.newest)]
+                mine = batch.filter(
+                    pa.array(late & (np.arange(len(late)) < came.originals[stream]))
+                )
+                _add(report.late, names[stream], mine.num_rows)
+                came.aside.append(Aside(stream, LATE, mine))
+        if self.aside:
+            yield from (found for found in came.aside if found.rows.num_rows)
+        heard = [
+            came.clock if s in came.newest else since
+            for s, since in enumerate(header.get("heard", [came.clock] * len(names)))
+        ]
+        newest = [max(n, came.newest.get(s, n)) for s, n in enumerate(live.newest)]
+        live.newest = followed(self.query.streams, newest, heard, came.clock)
         watermarks = self._watermarks(live.newest)
         for found in live.engine.push(arrivals, watermarks):
             report.results += found.num_rows
@@ -194,6 +218,7 @@ class Processor:
             "batch": report.batch,
             "token": live.token,
             "newest": live.newest,
+            "heard": heard,
             "total": report.total,
         }
         store.write_header(json.dumps(written))
@@ -278,34 +303,43 @@ class Processor:
         return written
 
 
-def _gather(
-    packets: Iterable[Packet], names: tuple[str, ...], report: Report
-) -> tuple[dict[int, list[pa.RecordBatch]], dict[int, int], dict[int, int]]:
-    """From the packets of a batch: rows, how many of them are originals, and the newest times.
+@dataclass(slots=True)
+class _Came:
+    """What the packets of a batch brought, by stream."""
 
-    All by stream; the originals among the rows come first.
-    """
-    rows: dict[int, list[pa.RecordBatch]] = {}
+    originals: list[int]
+    """How many of the rows are originals; those come first."""
+    rows: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
+    newest: dict[int, int] = field(default_factory=dict)
+    aside: list[Aside] = field(default_factory=list)
+    clock: int = 0
+
+
+def _gather(packets: Iterable[Packet], names: tuple[str, ...], report: Report) -> _Came:
+    """Sort out the packets of a batch and count what their beats say."""
+    came = _Came([0] * len(names))
     copies: dict[int, list[pa.RecordBatch]] = {}
-    originals: dict[int, int] = {}
-    newest: dict[int, int] = {}
     for packet in packets:
-        name = names[packet.stream]
-        if packet.body is not None:
-            into = rows if packet.original else copies
-            into.setdefault(packet.stream, []).append(decode_rows(packet.body))
-            _add(report.routed, name, packet.rows)
-            if packet.original:
-                originals[packet.stream] = originals.get(packet.stream, 0) + packet.rows
+        stream, name = packet.stream, names[packet.stream]
+        came.clock = max(came.clock, packet.clock)
+        if packet.body is None:
+            if packet.newest > BEFORE_ALL_TIMES:
+                came.newest[stream] = max(came.newest.get(stream, packet.newest), packet.newest)
+            _add(report.rows, name, packet.rows)
+            _add(report.null_times, name, packet.null_times)
+            _add(report.null_keys, name, packet.null_keys)
+            _add(report.filtered, name, packet.filtered)
             continue
-        newest[packet.stream] = max(newest.get(packet.stream, BEFORE_ALL_TIMES), packet.newest)
-        _add(report.rows, name, packet.rows)
-        _add(report.null_times, name, packet.null_times)
-        _add(report.null_keys, name, packet.null_keys)
-        _add(report.filtered, name, packet.filtered)
+        rows = decode_rows(packet.body)
+        if packet.reason:
+            came.aside.append(Aside(stream, packet.reason, rows))
+            continue
+        (came.rows if packet.original else copies).setdefault(stream, []).append(rows)
+        came.originals[stream] += packet.rows if packet.original else 0
+        _add(report.routed, name, packet.rows)
     for stream, parts in copies.items():
-        rows.setdefault(stream, []).extend(parts)
-    return rows, originals, newest
+        came.rows.setdefault(stream, []).extend(parts)
+    return came
 
 
 def _add(counts: dict[str, int], name: str, n: int) -> None:

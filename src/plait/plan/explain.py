@@ -60,6 +60,7 @@ def _header(query: Query) -> Iterator[str]:
     widest = max(map(len, query.names))
     streams = [
         f"{s.name:<{widest}}  event time {s.time}, watermark delay {show_micros(s.delay)}"
+        + ("" if s.idle is None else f", idle after {show_micros(s.idle)}")
         for s in query.streams
     ]
     conditions = [f"[{r}] {expr}" for r, expr in enumerate(query.residuals, 1)]

@@ -17,7 +17,7 @@ from plait.errors import QueryError, SourceError, WindowError
 from plait.query.bounds import Constraint, global_window, stream_windows
 from plait.query.durations import Duration, positive
 from plait.query.query import Field, Query, Stream, check_time_column, make_query
-from plait.query.streams import check_names, delays_of, fields_of, time_columns
+from plait.query.streams import check_names, delays_of, fields_of, idle_of, time_columns
 
 Source = Any
 """Anything with columns: see `schema_of`."""
@@ -47,6 +47,7 @@ class JoinBuilder:
     fields: Mapping[str, tuple[Field, ...]] = field(repr=False)
     times: Mapping[str, str] = field(default_factory=dict)
     delays: Mapping[str, int] = field(default_factory=dict)
+    timeouts: Mapping[str, int] = field(default_factory=dict)
     conditions: tuple[str, ...] = ()
     windows: tuple[Constraint, ...] = ()
     outputs: tuple[str, ...] = ()
@@ -68,6 +69,15 @@ class JoinBuilder:
         everywhere = {} if delay is None else delays_of(self.names, delay)
         given = {name: d for name, d in delays_of(self.names, delays).items() if name in delays}
         return replace(self, delays={**self.delays, **everywhere, **given})
+
+    def idle(self, timeout: Duration | None = None, /, **timeouts: Duration) -> Self:
+        """Say how long a silent stream holds the others back: `idle("1 minute")`, `idle(a="5 s")`.
+
+        After that much time of the clock it follows the others, and what it delivers later on
+        below their watermarks is late. Without a timeout it holds them for ever.
+        """
+        given = {**idle_of(self.names, timeout), **idle_of(self.names, timeouts)}
+        return replace(self, timeouts={**self.timeouts, **given})
 
     def on(self, *conditions: str) -> Self:
         """Add join conditions: equalities, intervals between event times, anything boolean."""
@@ -131,7 +141,13 @@ class JoinBuilder:
             [expr for found in parts for part in found for expr in part.conjuncts],
         )
         streams = [
-            Stream(name, self.fields[name], column, self.delays.get(name, 0))
+            Stream(
+                name,
+                self.fields[name],
+                column,
+                self.delays.get(name, 0),
+                self.timeouts.get(name),
+            )
             for name, column in zip(self.names, columns, strict=True)
         ]
         kept, bounds = [], list(self.windows)

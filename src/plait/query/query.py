@@ -43,13 +43,15 @@ class Stream:
     """A named stream: its columns, which of them is the event time, and how late rows may be.
 
     `delay` is in microseconds: a row is late when it is older than the newest row seen in earlier
-    batches minus `delay`.
+    batches minus `delay`. A stream that is silent for `idle` microseconds of the clock no longer
+    holds the others back; without it, it does.
     """
 
     name: str
     fields: tuple[Field, ...]
     time: str
     delay: int = 0
+    idle: int | None = None
 
     @property
     def schema(self) -> pa.Schema:

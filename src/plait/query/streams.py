@@ -9,7 +9,7 @@ import pyarrow.types as pt
 
 from plait.errors import TimeColumnError, UnknownStream, WindowError, did_you_mean
 from plait.query.differences import differences
-from plait.query.durations import Duration, micros
+from plait.query.durations import Duration, micros, positive
 from plait.query.expr import Expr
 from plait.query.query import Field, check_time_column
 
@@ -47,6 +47,20 @@ def delays_of(
     check_names(watermark, names)
     given = {n: _delay(d, f"the watermark delay of {n!r}") for n, d in watermark.items()}
     return {name: given.get(name, 0) for name in names}
+
+
+def idle_of(names: Sequence[str], idle: Duration | Mapping[str, Duration] | None) -> dict[str, int]:
+    """The idle timeout of each stream that has one, in microseconds: one for all, or one each.
+
+    >>> idle_of(["a", "b"], {"a": "1 minute"}), idle_of(["a", "b"], None)
+    ({'a': 60000000}, {})
+    """
+    if idle is None:
+        return {}
+    if not isinstance(idle, Mapping):
+        return dict.fromkeys(names, positive(idle, what="the idle timeout"))
+    check_names(idle, names)
+    return {n: positive(d, what=f"the idle timeout of {n!r}") for n, d in idle.items()}
 
 
 def _delay(duration: Duration, what: str) -> int:

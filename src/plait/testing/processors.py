@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from plait.cluster.contract import contract
 from plait.cluster.packets import Packer, Packet, lean
-from plait.cluster.processor import Engines, OwnEngines, Processor
+from plait.cluster.processor import Aside, Engines, OwnEngines, Processor
 from plait.cluster.report import Report
 from plait.cluster.routing import route
 from plait.plan.routed import Plan
@@ -63,21 +63,30 @@ class Cluster:
     """A query on several processors with durable stores."""
 
     def __init__(
-        self, query: Query, plan: Plan, processors: int, workers: Sequence[Engines] | None = None
+        self,
+        query: Query,
+        plan: Plan,
+        processors: int,
+        workers: Sequence[Engines] | None = None,
+        *,
+        aside: bool = False,
     ) -> None:
         self.query = query
         self.routing = route(query.graph, processors)
         narrow = lean(query)
-        self.processor = Processor(narrow, plan, contract(narrow, self.routing))
+        self.processor = Processor(narrow, plan, contract(narrow, self.routing), aside)
         self.stores = [MemoryStore() for _ in range(self.routing.processors)]
         self.workers: Sequence[Engines] = workers or (OwnEngines(), OwnEngines())
         self.reports: list[Report] = []
+        self.aside: list[Aside] = []
+        """The rows that the last batch set aside, if that was asked for."""
 
     def packets(self, batch: Mapping[str, pa.Table], tasks: int = 1) -> list[Packet]:
         """What the pack tasks of all streams send."""
         packets: list[Packet] = []
         for name, table in batch.items():
-            packer = Packer(self.query, self.query.index(name), self.routing)
+            aside = self.processor.aside
+            packer = Packer(self.query, self.query.index(name), self.routing, aside)
             size = -(-len(table) // tasks) or 1
             for task in range(tasks):
                 packets += packer.pack(table.slice(task * size, size).to_batches())
@@ -88,6 +97,7 @@ class Cluster:
         batch: Mapping[str, pa.Table],
         *,
         tasks: int = 1,
+        clock: int = 0,
         worker_of: Callable[[int], int] = lambda _: 0,
         die: Callable[[int, int], bool] = lambda _processor, _step: False,
     ) -> pa.Table:
@@ -96,7 +106,7 @@ class Cluster:
         `die(processor, step)` is asked after every result batch and once at the end; all
         processors of an attempt commit together or not at all, as in a micro-batch.
         """
-        packets = self.packets(batch, tasks)
+        packets = [p._replace(clock=clock) for p in self.packets(batch, tasks)]
         while True:
             attempt = deepcopy(self.stores)
             try:
@@ -107,8 +117,9 @@ class Cluster:
             except Died:
                 continue
             self.stores = attempt
-            self.reports = [report for _, report in found]
-            results = [rows for batches, _ in found for rows in batches]
+            self.reports = [report for _, _, report in found]
+            self.aside = [rows for _, aside, _ in found for rows in aside]
+            results = [rows for batches, _, _ in found for rows in batches]
             return pa.Table.from_batches(results, self.query.schema)
 
     def _task(
@@ -118,13 +129,17 @@ class Cluster:
         store: MemoryStore,
         engines: Engines,
         die: Callable[[int, int], bool],
-    ) -> tuple[list[pa.RecordBatch], Report]:
+    ) -> tuple[list[pa.RecordBatch], list[Aside], Report]:
         mine = [p for p in packets if p.processor == number]
         results: list[pa.RecordBatch] = []
+        aside: list[Aside] = []
         for step, found in enumerate(self.processor.run(number, mine, store, engines)):
             if die(number, step):
                 raise Died
             if isinstance(found, Report):
-                return results, found
-            results.append(found)
+                return results, aside, found
+            if isinstance(found, Aside):
+                aside.append(found)
+            else:
+                results.append(found)
         raise AssertionError("a processor ended without a report")

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # the name everybody uses
-from pyspark.sql.types import StringType, StructField, StructType
 
 from plait.cluster.contract import contract
 from plait.cluster.packets import Packer, Packet, lean
@@ -26,7 +25,8 @@ from plait.plan.jtree import check_plan
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query, narrowed
 from plait.runtime.arena import Places, remove
-from plait.runtime.spark.operator import REPORT, JoinOperator
+from plait.runtime.spark.aside import LATE_COLUMN, nested
+from plait.runtime.spark.operator import REPORT, JoinOperator, output_schema
 from plait.runtime.spark.schemas import conform, spark_schema
 from plait.runtime.spark.watermarks import without_watermark
 
@@ -43,6 +43,8 @@ _PACKETS = pa.schema(
         ("null_times", pa.int64()),
         ("null_keys", pa.int64()),
         ("filtered", pa.int64()),
+        ("clock", pa.int64()),
+        ("reason", pa.string()),
         ("body", pa.binary()),
     ]
 )
@@ -51,9 +53,16 @@ _SPARKS_DEFAULT = "200"
 
 
 def results(
-    query: Query, frames: Mapping[str, DataFrame], plan: Plan, processors: int | None = None
+    query: Query,
+    frames: Mapping[str, DataFrame],
+    plan: Plan,
+    processors: int | None = None,
+    late: bool | str = False,
 ) -> DataFrame:
-    """The results of a query over DataFrames; streaming if they are."""
+    """The results of a query over DataFrames; streaming if they are.
+
+    With `late`, also the rows that were set aside, in a column of that name: see `aside`.
+    """
     _check(query, plan)
     if missing := [name for name in query.names if name not in frames]:
         raise SourceError(f"there is no DataFrame for the stream {missing[0]!r}")
@@ -68,19 +77,26 @@ def results(
     packets: DataFrame | None = None
     for s, stream in enumerate(asked.streams):
         frame = without_watermark(frames[stream.name]).select([f.name for f in stream.fields])
-        pack = _pack(Packer(asked, s, routing), stream.schema, keys)
+        pack = _pack(Packer(asked, s, routing, bool(late)), stream.schema, keys)
         packed = frame.mapInArrow(pack, spark_schema(_PACKETS))
         packets = packed if packets is None else packets.unionAll(packed)
     assert packets is not None, "a query has streams"
-    processor = Processor(lean(query), plan, contract(lean(query), routing))
+    if any(s.idle is not None for s in query.streams):
+        # The time at which Spark began the batch, from its log: the same when it is repeated.
+        packets = packets.withColumn("clock", F.unix_millis(F.current_timestamp()))
+    processor = Processor(lean(query), plan, contract(lean(query), routing), bool(late))
     run = os.urandom(8).hex()
     atexit.register(remove, Places.of_host(), run)
-    output = [*spark_schema(query.schema).fields, StructField(REPORT, StringType())]
+    operator = JoinOperator(processor, keys, run)
+    output = spark_schema(output_schema(processor))
     found = packets.groupBy("processor").transformWithStateInPandas(
-        JoinOperator(processor, keys, run), StructType(output), "append", "none"
+        operator, output, "append", "none"
     )
     observed = found.observe(OBSERVATION, F.collect_list(REPORT).alias("reports"))
-    return observed.where(F.col(REPORT).isNull()).drop(REPORT)
+    rows = observed.where(F.col(REPORT).isNull()).drop(REPORT)
+    if not late:
+        return rows
+    return nested(rows, processor.query, late if isinstance(late, str) else LATE_COLUMN)
 
 
 def _check(query: Query, plan: Plan) -> None:

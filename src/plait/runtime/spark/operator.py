@@ -14,9 +14,10 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from plait.cluster.packets import Packet
-from plait.cluster.processor import Engines, OwnEngines, Processor
+from plait.cluster.processor import Aside, Engines, OwnEngines, Processor
 from plait.cluster.report import Report
 from plait.runtime.arena import Arena, Places
+from plait.runtime.spark.aside import aside_columns, aside_schema, padded
 
 REPORT = "__plait_report"
 """The column that carries a processor's report beside the results; null in result rows."""
@@ -25,6 +26,12 @@ _ARENAS: dict[str, Engines] = {}
 """By run of a query, the engines that this Python worker knows."""
 
 _MOST_ARENAS = 8
+
+
+def output_schema(processor: Processor) -> pa.Schema:
+    """What the operator returns: results, a report, and rows set aside if they are asked for."""
+    fields = [*processor.query.schema, pa.field(REPORT, pa.string())]
+    return pa.schema(fields + (list(aside_schema(processor.query)) if processor.aside else []))
 
 
 class SparkStore:
@@ -73,6 +80,7 @@ class JoinOperator(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
         self._store = SparkStore(handle)
+        self._schema = output_schema(self._processor)
 
     def handleInputRows(  # Spark's name
         self,
@@ -85,10 +93,16 @@ class JoinOperator(StatefulProcessor):
         number = self._numbers[int(key[0])]
         packets = _packets(number, rows)
         for found in self._processor.run(number, packets, self._store, _engines(self._run)):
-            if isinstance(found, Report):
-                yield _report_frame(self._processor.query.schema, found)
-            else:
-                yield _frame(found)
+            yield self._frame(found)
+
+    def _frame(self, found: pa.RecordBatch | Aside | Report) -> pd.DataFrame:
+        if isinstance(found, Report):
+            return padded({REPORT: pa.array([found.to_json()])}, 1, self._schema)
+        if isinstance(found, Aside):
+            columns = aside_columns(self._processor.query, found)
+            return padded(columns, found.rows.num_rows, self._schema)
+        columns = dict(zip(found.schema.names, found.columns, strict=True))
+        return padded(columns, found.num_rows, self._schema)
 
     def close(self) -> None:
         """Nothing to release: the engines outlive the task on purpose."""
@@ -112,21 +126,12 @@ def _packets(number: int, frames: Iterator[pd.DataFrame]) -> Iterator[Packet]:
     for frame in frames:
         for row in frame.itertuples(index=False):
             values = row._asdict()
-            body = values.pop("body")
+            body, reason = values.pop("body"), values.pop("reason")
             original = bool(values.pop("original"))
             counts = {name: int(value) for name, value in values.items()} | {"processor": number}
-            yield Packet(**counts, original=original, body=None if body is None else bytes(body))
-
-
-def _frame(rows: pa.RecordBatch) -> pd.DataFrame:
-    """Results as pandas columns that are Arrow arrays underneath: nothing is converted."""
-    frame = rows.to_pandas(types_mapper=pd.ArrowDtype)
-    nothing = pd.arrays.ArrowExtensionArray(pa.nulls(rows.num_rows, pa.string()))
-    frame[REPORT] = pd.Series(nothing, index=frame.index)
-    return frame
-
-
-def _report_frame(schema: pa.Schema, report: Report) -> pd.DataFrame:
-    frame = _frame(pa.RecordBatch.from_arrays([pa.nulls(1, f.type) for f in schema], schema=schema))
-    frame[REPORT] = [report.to_json()]
-    return frame
+            yield Packet(
+                **counts,
+                original=original,
+                reason=reason or "",
+                body=None if body is None else bytes(body),
+            )

@@ -1,0 +1,134 @@
+"""Rows that were set aside (late, without event time or key) beside the results.
+
+A streaming query has one output, and whether a row is late depends on the batches of this very
+query; a second query over the same sources would have other batches and call other rows late. So
+the operator returns both kinds of rows, and one column of type struct, null in results, holds what
+was set aside:
+
+    late: struct<stream: string, reason: string, event_time: timestamp, trades: struct<...>, ...>
+
+with a member per stream, which has the columns that processors need of it, and is null unless the
+row is of that stream. Inside the operator these are flat columns, because pandas has no structs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # the name everybody uses
+
+from plait.cluster.packets import NO_TIME
+from plait.cluster.processor import Aside
+from plait.engine.ingest import event_times
+from plait.errors import DuplicateName, SourceError
+from plait.query.query import Query
+
+STREAM = "__plait_stream"
+REASON = "__plait_reason"
+TIME = "__plait_time"
+LATE_COLUMN = "late"
+"""What the column with the rows set aside is called unless someone says otherwise."""
+
+EachBatch = Callable[[DataFrame, int], None]
+"""What Spark's `foreachBatch` calls: the rows of a batch, and its number."""
+
+
+def aside_schema(query: Query) -> pa.Schema:
+    """The flat columns of rows set aside, for a query whose streams have their columns in packets.
+
+    >>> from plait.plan.examples import clique
+    >>> aside_schema(clique(2)).names[3:]
+    ['__plait_0_ts', '__plait_0_k', '__plait_1_ts', '__plait_1_k']
+    """
+    columns = [
+        (_flat(s, field.name), field.type)
+        for s, stream in enumerate(query.streams)
+        for field in stream.fields
+    ]
+    when = pa.timestamp("us", tz="UTC")
+    return pa.schema([(STREAM, pa.string()), (REASON, pa.string()), (TIME, when), *columns])
+
+
+def aside_columns(query: Query, aside: Aside) -> dict[str, pa.Array]:
+    """Rows set aside, as those of the columns in `aside_schema` that are not null."""
+    stream, n = query.streams[aside.stream], aside.rows.num_rows
+    micros = event_times(aside.rows.column(stream.time))
+    unknown = np.full(n, aside.reason == NO_TIME)
+    return {
+        STREAM: pa.repeat(stream.name, n),
+        REASON: pa.repeat(aside.reason, n),
+        TIME: pa.array(micros, pa.int64(), mask=unknown).cast(pa.timestamp("us", tz="UTC")),
+        **{_flat(aside.stream, f.name): aside.rows.column(f.name) for f in stream.fields},
+    }
+
+
+def padded(columns: dict[str, pa.Array], rows: int, schema: pa.Schema) -> pd.DataFrame:
+    """Columns and nulls as a pandas frame of Arrow arrays: nothing is converted."""
+    arrays = [
+        columns[field.name] if field.name in columns else pa.nulls(rows, field.type)
+        for field in schema
+    ]
+    batch = pa.RecordBatch.from_arrays(arrays, names=schema.names)
+    return batch.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def nested(frame: DataFrame, query: Query, name: str) -> DataFrame:
+    """The flat columns of rows set aside as one column of type struct."""
+    if name in query.schema.names:
+        raise DuplicateName(
+            f"the results have a column {name!r} already",
+            remedy=f"call the one with late rows differently: to_df(late='{name}_rows')",
+        )
+    results = [F.col(_quoted(column)) for column in query.schema.names]
+    members: list[Column] = [
+        F.col(STREAM).alias("stream"),
+        F.col(REASON).alias("reason"),
+        F.col(TIME).alias("event_time"),
+    ]
+    for s, stream in enumerate(query.streams):
+        values = [F.col(_quoted(_flat(s, f.name))).alias(f.name) for f in stream.fields]
+        is_here = F.col(STREAM) == F.lit(stream.name)
+        members.append(F.when(is_here, F.struct(*values)).alias(stream.name))
+    aside = F.when(F.col(STREAM).isNotNull(), F.struct(*members)).alias(name)
+    return frame.select(*results, aside)
+
+
+def each_batch(
+    results: EachBatch | None = None, late: EachBatch | None = None, *, column: str = LATE_COLUMN
+) -> EachBatch:
+    """A function for `foreachBatch` that hands results and late rows to two others.
+
+        q.to_df(late=True).writeStream.foreachBatch(plait.each_batch(results=..., late=...))
+
+    Each gets a DataFrame and the number of the batch. The batch is computed once. As always with
+    `foreachBatch`, a batch that is repeated after a failure has the same number.
+    """
+
+    def split(frame: DataFrame, number: int) -> None:
+        if column not in frame.columns:
+            raise SourceError(
+                f"these rows have no column {column!r} with what was set aside",
+                remedy="build them with to_df(late=True)",
+            )
+        frame.persist()
+        try:
+            if results is not None:
+                results(frame.where(F.col(column).isNull()).drop(column), number)
+            if late is not None:
+                late(frame.where(F.col(column).isNotNull()).select(f"{column}.*"), number)
+        finally:
+            frame.unpersist()
+
+    return split
+
+
+def _flat(stream: int, column: str) -> str:
+    return f"__plait_{stream}_{column}"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,114 @@
+"""Idle streams follow the others: results and late rows are those of a watermark by definition."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plait.plan.jtree import mjoin
+from plait.query.query import Query
+from plait.testing.histories import History, cases
+from plait.testing.laws import difference
+from plait.testing.oracle import Result, event_times, multiset, oracle
+from plait.testing.processors import Cluster
+
+SECOND = 1_000
+
+
+def split(
+    query: Query, history: History, clocks: list[int]
+) -> tuple[dict[str, list[object]], dict[str, list[object]]]:
+    """The rows on time and the late ones, with a watermark per stream kept as itself.
+
+    Nothing here speaks of the newest time that a stream is taken to have reached, as processors
+    do: a watermark is raised by rows, or by those of the others while its stream is idle.
+    """
+    on_time: dict[str, list[object]] = {s.name: [] for s in query.streams}
+    late: dict[str, list[object]] = {s.name: [] for s in query.streams}
+    watermark: dict[str, int | None] = {s.name: None for s in query.streams}
+    heard = {s.name: clocks[0] if clocks else 0 for s in query.streams}
+    for batch, clock in zip(history.batches, clocks, strict=True):
+        after = dict(watermark)
+        for s in query.streams:
+            rows = batch.get(s.name, ())
+            times = event_times(s, rows)
+            for row, time in zip(rows, times, strict=True):
+                limit = watermark[s.name]
+                is_late = time is not None and limit is not None and time < limit
+                (late if is_late else on_time)[s.name].append(row)
+            if seen := [t for t in times if t is not None]:
+                heard[s.name] = clock
+                reached = max(seen) - s.delay
+                old = after[s.name]
+                after[s.name] = reached if old is None else max(old, reached)
+        idle = {
+            s.name
+            for s in query.streams
+            if s.idle is not None and (clock - heard[s.name]) * 1_000 >= s.idle
+        }
+        leading = [after[s.name] for s in query.streams if s.name not in idle]
+        known = [w for w in leading if w is not None]
+        if leading and len(known) == len(leading):
+            for name in idle:
+                own = after[name]
+                after[name] = min(known) if own is None else max(own, min(known))
+        watermark = after
+    return on_time, late
+
+
+@settings(max_examples=60)
+@given(cases(late=True), st.integers(1, 4), st.integers(0, 2**32), st.data())
+def test_oracle_idle_streams(
+    history: History, processors: int, seed: int, data: st.DataObject
+) -> None:
+    chance = random.Random(seed)
+    timeouts = st.one_of(st.none(), st.integers(1, 4).map(lambda n: n * 1_000_000))
+    streams = tuple(replace(s, idle=data.draw(timeouts)) for s in history.query.streams)
+    query = replace(history.query, streams=streams)
+    clocks = [1_000_000]
+    for _ in history.batches[1:]:
+        clocks.append(clocks[-1] + chance.choice((0, 500, 1_000, 2_500)))
+    clocks = clocks[: len(history.batches)]
+    cluster = Cluster(query, mjoin(query), processors, aside=True)
+    found: Counter[Result] = Counter()
+    late_rows = 0
+    for batch, clock in zip(history.tables(), clocks, strict=True):
+        table = cluster.run(
+            batch,
+            clock=clock,
+            worker_of=lambda _: chance.randrange(2),
+            die=lambda _processor, _step: chance.random() < 0.1,
+        )
+        found += multiset(table)
+        late_rows += sum(part.rows.num_rows for part in cluster.aside if part.reason == "late")
+        marks = {tuple(sorted(r.watermarks.items())) for r in cluster.reports}
+        assert len(marks) == 1, "all processors agree"
+    on_time, late = split(query, history, clocks)
+    answer = oracle(query, on_time)
+    assert found == answer, f"{difference(found, answer)}\n{history!r}"
+    assert late_rows <= sum(map(len, late.values()))
+
+
+def test_a_silent_stream_holds_state_until_it_is_idle() -> None:
+    """Rows of a, and none of b: with a timeout, what a keeps is bounded."""
+    import pyarrow as pa
+
+    from plait.plan.examples import clique
+
+    def kept(idle: int | None) -> int:
+        query = clique(2)
+        b = replace(query.streams[1], idle=idle)
+        query = replace(query, streams=(query.streams[0], b))
+        cluster = Cluster(query, mjoin(query), 2)
+        for n in range(30):
+            times = [n * 10_000_000 + i for i in range(5)]
+            rows = pa.table([times, [1] * 5], schema=query.streams[0].schema)
+            cluster.run({"a": rows}, clock=n * SECOND)
+        return sum(report.state_rows for report in cluster.reports)
+
+    assert kept(None) == 150
+    assert kept(5_000_000) <= 15
