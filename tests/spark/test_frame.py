@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import plait
 from plait.api import Join
+from plait.cluster.progress import Progress
 from plait.testing.oracle import Result, multiset, oracle, split_late
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -139,3 +142,59 @@ def test_a_checkpoint_of_another_query_is_refused(spark: SparkSession, tmp_path:
     other = asked(streams(spark, tmp_path / "in", batches)).within("3 seconds")
     with pytest.raises(StreamingQueryException, match="bounds was all within 6 s and is now all"):
         run(other.to_df(), tmp_path)
+
+
+def test_rows_set_aside_and_progress(spark: SparkSession, tmp_path: Path) -> None:
+    batches = made(batches=3, rows=60, seed=3)
+    first = batches[0]["trades"]
+    timeless = first.slice(0, 2).set_column(0, "ts", pa.nulls(2, SCHEMAS["trades"][0].type))
+    batches[0]["trades"] = pa.concat_tables([first, timeless])
+    expected, late = answer(batches)
+    question = asked(streams(spark, tmp_path / "in", batches))
+    found: list[pa.Table] = []
+    aside: list[dict[str, Any]] = []
+    shown: list[tuple[str, Progress]] = []
+    stop = plait.listen(spark, lambda name, progress: shown.append((name, progress)))
+    query = (
+        question.to_df(late="rejected")
+        .writeStream.foreachBatch(
+            plait.each_batch(
+                lambda rows, _: found.append(rows.toArrow()),
+                lambda rows, _: aside.extend(row.asDict(recursive=True) for row in rows.collect()),
+                column="rejected",
+            )
+        )
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .queryName("watched")
+        .start()
+    )
+    query.awaitTermination()
+    deadline = time.monotonic() + 30
+    while len(shown) < len(batches) and time.monotonic() < deadline:
+        time.sleep(0.05)  # Spark tells listeners a little later
+    stop()
+    assert multiset(pa.concat_tables(found).cast(question.query.schema)) == expected
+    reasons = Counter((row["stream"], row["reason"]) for row in aside)
+    assert reasons["trades", "no event time"] == 2
+    assert 0 < sum(n for (_, why), n in reasons.items() if why == "late") <= late
+    nulls = [row for row in aside if row["reason"] == "null key" and row["stream"] == "fees"]
+    assert nulls and all(row["fees"]["venue"] is None for row in nulls)
+    assert all(row["trades"] is None and row["event_time"] == row["fees"]["ts"] for row in nulls)
+
+    progress = plait.progress(query)
+    total = progress.total
+    assert progress.processed == 3 and [batch.number for batch in progress.batches] == [0, 1, 2]
+    assert total.results == expected.total()
+    assert total.rows == {n: sum(len(b[n]) for b in batches) for n in SCHEMAS}
+    for reason, counts in (
+        ("late", total.late),
+        ("no event time", total.null_times),
+        ("null key", total.null_keys),
+    ):
+        assert counts == {s: n for (s, why), n in reasons.items() if why == reason}
+    assert progress.state_rows and progress.state_bytes and total.written_bytes
+    assert set(progress.plans) == set(total.routed) == {0, 1}
+    assert [b.counted.results for b in progress.batches] == [table.num_rows for table in found]
+    names, heard = zip(*shown, strict=True)
+    assert set(names) == {"watched"} and heard[-1].total == total
