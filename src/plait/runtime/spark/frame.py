@@ -66,6 +66,7 @@ def results(
     _check(query, plan)
     if missing := [name for name in query.names if name not in frames]:
         raise SourceError(f"there is no DataFrame for the stream {missing[0]!r}")
+    _check_kinds({name: frames[name] for name in query.names})
     asked = narrowed(query)
     session = frames[query.names[0]].sparkSession
     count = processor_count(session, processors)
@@ -107,6 +108,17 @@ def _check(query: Query, plan: Plan) -> None:
         )
     if not isinstance(plan, Eddies | Teddies):
         check_plan(query, plan)
+
+
+def _check_kinds(frames: Mapping[str, DataFrame]) -> None:
+    """Refuse static DataFrames beside streaming ones: Spark does not mix them in one operator."""
+    static = [name for name, frame in frames.items() if not frame.isStreaming]
+    if static and len(static) < len(frames):
+        streaming = next(name for name, frame in frames.items() if frame.isStreaming)
+        raise SourceError(
+            f"{static[0]!r} is a static DataFrame, but {streaming!r} is a stream",
+            remedy="read it with readStream, or join it with the results afterwards",
+        )
 
 
 def _pack(
