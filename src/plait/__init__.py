@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from plait.runtime.spark.aside import each_batch as each_batch
     from plait.runtime.spark.progress import listen as listen
     from plait.runtime.spark.progress import progress as progress
+    from plait.runtime.spark.why import why as why
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "each_batch", "errors", "join", "listen", "progress", "sql"]
+__all__ = ["__version__", "each_batch", "errors", "join", "listen", "progress", "sql", "why"]
 
 _PLACES = {
     "join": "plait.api",
@@ -21,6 +22,7 @@ _PLACES = {
     "each_batch": "plait.runtime.spark.aside",
     "listen": "plait.runtime.spark.progress",
     "progress": "plait.runtime.spark.progress",
+    "why": "plait.runtime.spark.why",
 }
 
 

@@ -124,12 +124,16 @@ class _Runnable:
         plan: Node | str | None = None,
         processors: int | None = None,
         late: bool | str = False,
+        checkpoint: str | None = None,
     ) -> DataFrame:
         """The results as a DataFrame, streaming if the sources are; any Spark sink takes it.
 
         With `late=True` (or a name) it has one more column, a struct that is null in results. In
         the other rows only it is set: a row of a stream that was late or lacked its event time or
         key, and the reason. `plait.each_batch` tells them apart.
+
+        With `checkpoint`, the location that the query will be started with, it is refused at once
+        if it is no checkpoint or that of another query, instead of when the query runs.
         """
         from plait.runtime.spark.frame import results
 
@@ -141,7 +145,7 @@ class _Runnable:
                     remedy="give Spark DataFrames, or use run() for tables",
                 )
         runs = self.router if plan is None and self.router is not None else self._chosen(plan)
-        return results(query, self.sources, runs, processors, late)
+        return results(query, self.sources, runs, processors, late, checkpoint)
 
     def result_delay(self, stream: str) -> str:
         """The delay with which a watermark on this stream's event time in results drops nothing.

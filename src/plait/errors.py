@@ -83,6 +83,14 @@ class CheckpointMismatch(PlaitError):
     """A checkpoint that was written by another query, or in another format."""
 
 
+class MissingRequirement(PlaitError):
+    """A package, Spark or Java that is missing or of a version that will not do."""
+
+
+class StorageError(PlaitError):
+    """A disk that is full, read-only or forbidden."""
+
+
 class StatisticsError(PlaitError):
     """A statistic that cannot be one: its name, its unit or its value is wrong."""
 

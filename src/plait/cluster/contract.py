@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from plait.cluster.routing import Routing
+from plait.errors import CheckpointMismatch
 from plait.query.bounds import show
 from plait.query.query import Query
 
@@ -31,15 +31,6 @@ class Contract:
         """For the state store."""
         return json.dumps(asdict(self))
 
-    @classmethod
-    def from_json(cls, text: str) -> Contract:
-        """The inverse of `to_json`."""
-        parts: dict[str, Any] = json.loads(text)
-        values: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in parts.items()
-        }
-        return cls(**values)
-
 
 def contract(query: Query, routing: Routing) -> Contract:
     """The contract of a query under a routing."""
@@ -59,24 +50,39 @@ def contract(query: Query, routing: Routing) -> Contract:
     )
 
 
-def difference(stored: Contract | None, asked: Contract) -> str:
-    """What differs, in words.
+def check_contract(stored: str | None, asked: Contract) -> None:
+    """Refuse state that was written for something else, and say what differs.
 
     >>> from plait.plan.examples import clique
     >>> from plait.cluster.routing import route
-    >>> a = contract(clique(3), route(clique(3).graph, 2))
-    >>> b = contract(clique(3), route(clique(3).graph, 4))
-    >>> difference(a, b)
-    'processors was 2 and is now 4'
+    >>> two, four = (contract(clique(3), route(clique(3).graph, n)) for n in (2, 4))
+    >>> check_contract(two.to_json(), two)
+    >>> check_contract(two.to_json(), four)
+    Traceback (most recent call last):
+    plait.errors.CheckpointMismatch: the checkpoint belongs to another query: processors was 2 ...
     """
     if stored is None:
-        return "it holds no contract"
-    old, new = asdict(stored), asdict(asked)
-    changed = [name for name in old if old[name] != new[name]]
-    return "; ".join(
-        f"{name} was {_show(old[name])} and is now {_show(new[name])}" for name in changed
-    )
+        raise CheckpointMismatch("the checkpoint holds no contract of Plait", remedy=_REMEDY)
+    old, new = json.loads(stored), json.loads(asked.to_json())
+    if old.get("format") != FORMAT:
+        raise CheckpointMismatch(
+            f"the checkpoint was written in format {old.get('format')} of Plait's state, "
+            f"this version has format {FORMAT}",
+            remedy="run the query with the version that wrote it, or begin a new checkpoint",
+        )
+    if changed := [name for name in {**old, **new} if old.get(name) != new.get(name)]:
+        raise CheckpointMismatch(
+            "the checkpoint belongs to another query: "
+            + "; ".join(
+                f"{name} was {_show(old.get(name))} and is now {_show(new.get(name))}"
+                for name in changed
+            ),
+            remedy=_REMEDY,
+        )
+
+
+_REMEDY = "start this query with a new checkpoint location, or ask the old question"
 
 
 def _show(value: object) -> str:
-    return "[" + ", ".join(map(str, value)) + "]" if isinstance(value, tuple) else str(value)
+    return "[" + ", ".join(map(str, value)) + "]" if isinstance(value, list) else str(value)

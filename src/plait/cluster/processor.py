@@ -30,14 +30,13 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from plait.cluster.contract import Contract, difference
+from plait.cluster.contract import Contract, check_contract
 from plait.cluster.idle import followed
 from plait.cluster.packets import LATE, Packet, decode_rows, encode_rows
 from plait.cluster.report import Report, added
 from plait.engine.engines import Engine, make_engine
 from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals, event_times
 from plait.engine.windows import Windows
-from plait.errors import CheckpointMismatch
 from plait.kernels.memory import HEAP, Memory
 from plait.plan.routed import Plan
 from plait.query.query import Query
@@ -267,13 +266,7 @@ class Processor:
         return live, bool(token)
 
     def _check_contract(self, store: Store) -> None:
-        text = store.read_contract()
-        stored = Contract.from_json(text) if text else None
-        if stored != self.contract:
-            raise CheckpointMismatch(
-                "the checkpoint belongs to another query: " + difference(stored, self.contract),
-                remedy="start this query with a new checkpoint location, or ask the old question",
-            )
+        check_contract(store.read_contract(), self.contract)
 
     def _write_segments(
         self,

@@ -26,7 +26,9 @@ from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query, narrowed
 from plait.runtime.arena import Places, remove
 from plait.runtime.spark.aside import LATE_COLUMN, nested
+from plait.runtime.spark.checkpoint import check_checkpoint
 from plait.runtime.spark.operator import REPORT, JoinOperator, output_schema
+from plait.runtime.spark.requirements import check_packages, check_spark
 from plait.runtime.spark.schemas import conform, spark_schema
 from plait.runtime.spark.watermarks import without_watermark
 
@@ -58,17 +60,21 @@ def results(
     plan: Plan,
     processors: int | None = None,
     late: bool | str = False,
+    checkpoint: str | None = None,
 ) -> DataFrame:
     """The results of a query over DataFrames; streaming if they are.
 
-    With `late`, also the rows that were set aside, in a column of that name: see `aside`.
+    With `late`, also the rows that were set aside, in a column of that name: see `aside`. A
+    `checkpoint` is looked at beforehand: see `checkpoint`.
     """
+    check_packages()
     _check(query, plan)
     if missing := [name for name in query.names if name not in frames]:
         raise SourceError(f"there is no DataFrame for the stream {missing[0]!r}")
     _check_kinds({name: frames[name] for name in query.names})
     asked = narrowed(query)
     session = frames[query.names[0]].sparkSession
+    check_spark(session.version)
     count = processor_count(session, processors)
     session.conf.set(_PARTITIONS, str(count))
     routing = route(query.graph, count)
@@ -86,6 +92,8 @@ def results(
         # The time at which Spark began the batch, from its log: the same when it is repeated.
         packets = packets.withColumn("clock", F.unix_millis(F.current_timestamp()))
     processor = Processor(lean(query), plan, contract(lean(query), routing), bool(late))
+    if checkpoint is not None:
+        check_checkpoint(session, checkpoint, processor.contract)
     run = os.urandom(8).hex()
     atexit.register(remove, Places.of_host(), run)
     operator = JoinOperator(processor, keys, run)
