@@ -1,0 +1,188 @@
+"""Checkpoints: those of earlier versions, those of other queries, and disks that refuse.
+
+`tests/golden/checkpoints/format-N` holds the checkpoint of the query below after two batches, in
+format N of Plait's state. When the format changes, write a new one and keep the old:
+
+    PLAIT_REWRITE_GOLDEN=1 python -m pytest -n 0 tests/spark/test_checkpoints.py -k golden
+
+Spark writes absolute paths into some of its text files; here they begin with a placeholder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import plait
+from plait.api import Join
+from plait.cluster.contract import FORMAT
+from plait.errors import CheckpointMismatch, StorageError
+from plait.testing.oracle import Result, multiset, oracle, split_late
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "checkpoints" / f"format-{FORMAT}"
+PLACE = "/PLACE"
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+SCHEMA = pa.schema(
+    [("ts", pa.timestamp("us", tz="UTC")), ("sym", pa.string()), ("price", pa.float64())]
+)
+BATCHES = 4
+WRITTEN = 2
+"""How many of the batches the golden checkpoint has seen."""
+
+
+def table(stream: int, batch: int) -> pa.Table:
+    """Nine rows, one of them a batch late, one without a symbol."""
+    times = [(10 * batch + i) * 1_000_000 for i in range(8)] + [(10 * batch - 9) * 1_000_000]
+    symbols = [None if i == 5 else "ABC"[(i + stream) % 3] for i in range(9)]
+    return pa.table([times, symbols, [batch + i / 4 for i in range(9)]], schema=SCHEMA)
+
+
+@pytest.fixture
+def small_changes(spark: SparkSession) -> Iterator[None]:
+    """State as a log of changes, which is smaller than a snapshot."""
+    before = spark.conf.get(CHANGELOG, "false") or "false"
+    spark.conf.set(CHANGELOG, "true")
+    yield
+    spark.conf.set(CHANGELOG, before)
+
+
+def question(spark: SparkSession, where: Path, batches: int) -> Join:
+    frames = {}
+    for s, name in enumerate(("left", "right")):
+        folder = where / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for b in range(batches):
+            path = folder / f"{b}.parquet"
+            pq.write_table(table(s, b), path)
+            os.utime(path, (1_700_000_000 + b, 1_700_000_000 + b))
+        reader = spark.readStream.schema("ts timestamp, sym string, price double")
+        frames[name] = reader.option("maxFilesPerTrigger", 1).parquet(str(folder))
+    return (
+        plait.join(**frames)
+        .watermark("2 seconds")
+        .on("left.sym = right.sym")
+        .within("8 seconds")
+        .select("left.ts", "left.sym", "left.price", "right.price AS other")
+    )
+
+
+def run(asked: Join, checkpoint: Path) -> tuple[Counter[Result], StreamingQuery]:
+    found: Counter[Result] = Counter()
+
+    def collect(rows: object, _: int) -> None:
+        found.update(multiset(rows.toArrow().cast(asked.query.schema)))  # type: ignore[attr-defined]
+
+    query = (
+        asked.to_df(checkpoint=str(checkpoint))
+        .writeStream.foreachBatch(collect)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return found, query
+
+
+def answer(asked: Join, batches: int) -> Counter[Result]:
+    rows = [
+        {name: table(s, b).to_pylist() for s, name in enumerate(("left", "right"))}
+        for b in range(batches)
+    ]
+    return oracle(asked.query, split_late(asked.query, rows)[0])
+
+
+def moved(origin: Path, to: Path, old: str, new: str) -> None:
+    """Copy a checkpoint; in texts, replace the paths. Spark's checksums are left out."""
+    for path in sorted(p for p in origin.rglob("*") if p.is_file() and p.suffix != ".crc"):
+        content = path.read_bytes()
+        if path.name.isdigit() and content.startswith(b"v"):
+            content = content.replace(old.encode(), new.encode())
+        target = to / path.relative_to(origin)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+
+@pytest.mark.usefixtures("small_changes")
+def test_oracle_goes_on_from_a_golden_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    if os.environ.get("PLAIT_REWRITE_GOLDEN"):
+        found, _ = run(question(spark, tmp_path, WRITTEN), checkpoint)
+        assert found.total() > 0
+        shutil.rmtree(GOLDEN, ignore_errors=True)
+        moved(checkpoint, GOLDEN, str(tmp_path), PLACE)
+        shutil.rmtree(checkpoint)
+    assert not any(b"/tmp" in p.read_bytes() for p in GOLDEN.rglob("*") if p.is_file())
+    moved(GOLDEN, checkpoint, PLACE, str(tmp_path))
+    asked = question(spark, tmp_path, BATCHES)
+    with pytest.raises(CheckpointMismatch, match="bounds was all within 8 s and is now all within"):
+        asked.within("3 seconds").to_df(checkpoint=str(checkpoint))
+    found, query = run(asked, checkpoint)
+    before, everything = answer(asked, WRITTEN), answer(asked, BATCHES)
+    assert found == everything - before
+    assert before and found, "there is something to remember and something to find"
+    progress = plait.progress(query)
+    assert progress.processed == BATCHES, "counted on from the checkpoint"
+    assert progress.total.results == everything.total()
+    assert progress.total.rows == {"left": 9 * BATCHES, "right": 9 * BATCHES}
+    assert progress.batches[0].counted.rebuilt == 2
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of two megabytes; only root can make one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    made = ["mount", "-t", "tmpfs", "-o", "size=2m", "plait-test", str(disk)]
+    try:
+        subprocess.run(made, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no file system can be mounted here: {error}")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.usefixtures("small_changes")
+def test_oracle_goes_on_after_a_full_and_a_read_only_disk(
+    spark: SparkSession, tmp_path: Path, small_disk: Path
+) -> None:
+    checkpoint = small_disk / "checkpoint"
+    found, _ = run(question(spark, tmp_path, 1), checkpoint)
+
+    filler = small_disk / "filler"
+    with filler.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space left"):
+        while True:
+            file.write(b"x" * 4096)
+    with pytest.raises(StreamingQueryException) as full:
+        run(question(spark, tmp_path, 2), checkpoint)
+    reason = plait.why(full.value)
+    assert isinstance(reason, StorageError), full.value
+    assert "No space left on device" in str(reason)
+    filler.unlink()
+
+    _remount(small_disk, "ro")
+    with pytest.raises(StreamingQueryException) as refused:
+        run(question(spark, tmp_path, 2), checkpoint)
+    reason = plait.why(refused.value)
+    assert isinstance(reason, StorageError), refused.value
+    _remount(small_disk, "rw")
+
+    asked = question(spark, tmp_path, 3)
+    found += run(asked, checkpoint)[0]
+    assert found == answer(asked, 3)
+
+
+def _remount(disk: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", str(disk)], check=True)
