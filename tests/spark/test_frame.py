@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 import plait
 from plait.api import Join
 from plait.cluster.progress import Progress
+from plait.errors import CheckpointMismatch
 from plait.testing.oracle import Result, multiset, oracle, split_late
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -140,8 +141,16 @@ def test_a_checkpoint_of_another_query_is_refused(spark: SparkSession, tmp_path:
     batches = made(batches=2, rows=30, seed=5)
     run(asked(streams(spark, tmp_path / "in", batches[:1])).to_df(), tmp_path)
     other = asked(streams(spark, tmp_path / "in", batches)).within("3 seconds")
-    with pytest.raises(StreamingQueryException, match="bounds was all within 6 s and is now all"):
+    with pytest.raises(StreamingQueryException) as refused:
         run(other.to_df(), tmp_path)
+    reason = plait.why(refused.value)
+    assert isinstance(reason, CheckpointMismatch)
+    assert "bounds was all within 6 s and is now all within 3 s; start this" in str(reason)
+    try:
+        with pytest.raises(StreamingQueryException, match="processors was 2 and is now 4"):
+            run(asked(streams(spark, tmp_path / "in", batches)).to_df(processors=4), tmp_path)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
 
 
 def test_rows_set_aside_and_progress(spark: SparkSession, tmp_path: Path) -> None:
