@@ -125,6 +125,7 @@ class _Runnable:
         processors: int | None = None,
         late: bool | str = False,
         checkpoint: str | None = None,
+        name: str | None = None,
     ) -> DataFrame:
         """The results as a DataFrame, streaming if the sources are; any Spark sink takes it.
 
@@ -134,18 +135,20 @@ class _Runnable:
 
         With `checkpoint`, the location that the query will be started with, it is refused at once
         if it is no checkpoint or that of another query, instead of when the query runs.
+
+        A join over the results of another join needs a `name`, for `plait.progress`.
         """
         from plait.runtime.spark.frame import results
 
         query = self.query
-        for name, source in self.sources.items():
+        for stream, source in self.sources.items():
             if not is_spark_frame(source):
                 raise SourceError(
-                    f"the source of {name!r} is a {type(source).__name__}, not a DataFrame",
+                    f"the source of {stream!r} is a {type(source).__name__}, not a DataFrame",
                     remedy="give Spark DataFrames, or use run() for tables",
                 )
         runs = self.router if plan is None and self.router is not None else self._chosen(plan)
-        return results(query, self.sources, runs, processors, late, checkpoint)
+        return results(query, self.sources, runs, processors, late, checkpoint, name)
 
     def result_delay(self, stream: str) -> str:
         """The delay with which a watermark on this stream's event time in results drops nothing.

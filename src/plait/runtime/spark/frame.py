@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # the name everybody uses
 
@@ -20,7 +21,7 @@ from plait.cluster.contract import contract
 from plait.cluster.packets import Packer, Packet, lean
 from plait.cluster.processor import Processor
 from plait.cluster.routing import processor_keys, route
-from plait.errors import PlanError, SourceError
+from plait.errors import DuplicateName, PlanError, SourceError
 from plait.plan.jtree import check_plan
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query, narrowed
@@ -61,11 +62,12 @@ def results(
     processors: int | None = None,
     late: bool | str = False,
     checkpoint: str | None = None,
+    name: str | None = None,
 ) -> DataFrame:
     """The results of a query over DataFrames; streaming if they are.
 
     With `late`, also the rows that were set aside, in a column of that name: see `aside`. A
-    `checkpoint` is looked at beforehand: see `checkpoint`.
+    `checkpoint` is looked at beforehand: see `checkpoint`. Reports appear under `name`.
     """
     check_packages()
     _check(query, plan)
@@ -101,11 +103,31 @@ def results(
     found = packets.groupBy("processor").transformWithStateInPandas(
         operator, output, "append", "none"
     )
-    observed = found.observe(OBSERVATION, F.collect_list(REPORT).alias("reports"))
-    rows = observed.where(F.col(REPORT).isNull()).drop(REPORT)
+    rows = _observed(found, observation(name)).where(F.col(REPORT).isNull()).drop(REPORT)
     if not late:
         return rows
     return nested(rows, processor.query, late if isinstance(late, str) else LATE_COLUMN)
+
+
+def observation(name: str | None) -> str:
+    """The name of Spark's observation that carries the reports of a join.
+
+    >>> observation(None), observation("prices")
+    ('plait', 'plait:prices')
+    """
+    return OBSERVATION if name is None else f"{OBSERVATION}:{name}"
+
+
+def _observed(found: DataFrame, called: str) -> DataFrame:
+    try:
+        return found.observe(called, F.collect_list(REPORT).alias("reports"))
+    except AnalysisException as error:
+        if error.getCondition() != "DUPLICATED_METRICS_NAME":
+            raise
+        raise DuplicateName(
+            "an input of this join is itself the result of one, and both have the same name",
+            remedy="tell them apart: to_df(name='...')",
+        ) from error
 
 
 def _check(query: Query, plan: Plan) -> None:

@@ -8,7 +8,7 @@ for them, however long the query has been running.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -18,22 +18,23 @@ from pyspark.sql.streaming.query import StreamingQuery
 from plait.cluster.progress import Progress
 from plait.cluster.progress import progress as put_together
 from plait.cluster.report import Report
-from plait.runtime.spark.frame import OBSERVATION
+from plait.runtime.spark.frame import observation
 
 
-def progress(query: StreamingQuery) -> Progress:
-    """How a running or finished query is doing: totals, and the batches that Spark remembers."""
-    return put_together(_batches(query.recentProgress))
+def progress(query: StreamingQuery, name: str | None = None) -> Progress:
+    """How a running or finished query is doing: totals, and the batches that Spark remembers.
+
+    If the query has several joins, `name` is the one that was given to `to_df`.
+    """
+    return put_together(
+        (event.batchId, reports_of(event, name), dict(event.durationMs))
+        for event in query.recentProgress
+    )
 
 
-def _batches(events: Iterable[Any]) -> Iterable[tuple[int, list[Report], Mapping[str, int]]]:
-    for event in events:
-        yield event.batchId, reports_of(event), dict(event.durationMs)
-
-
-def reports_of(event: Any) -> list[Report]:
+def reports_of(event: Any, name: str | None = None) -> list[Report]:
     """The reports of the processors in Spark's progress of one batch; none if it did not join."""
-    metrics = event.observedMetrics.get(OBSERVATION)
+    metrics = event.observedMetrics.get(observation(name))
     return [] if metrics is None else [Report.from_json(text) for text in metrics["reports"]]
 
 
@@ -44,8 +45,9 @@ class ProgressListener(StreamingQueryListener):
     `batches` has this one batch and `total` all of them.
     """
 
-    def __init__(self, show: Callable[[str, Progress], None]) -> None:
+    def __init__(self, show: Callable[[str, Progress], None], name: str | None = None) -> None:
         self._show = show
+        self._name = name
 
     def onQueryStarted(self, event: Any) -> None:  # Spark's name
         """Nothing to show yet."""
@@ -53,7 +55,7 @@ class ProgressListener(StreamingQueryListener):
     def onQueryProgress(self, event: Any) -> None:  # Spark's name
         """A batch was done."""
         found = event.progress
-        if reports := reports_of(found):
+        if reports := reports_of(found, self._name):
             batch = (found.batchId, reports, dict(found.durationMs))
             self._show(found.name or str(found.id), put_together([batch]))
 
@@ -64,8 +66,13 @@ class ProgressListener(StreamingQueryListener):
         """Nothing more."""
 
 
-def listen(session: SparkSession, show: Callable[[str, Progress], None]) -> Callable[[], None]:
-    """Call a function with the progress of each batch; returns what ends it."""
-    listener = ProgressListener(show)
+def listen(
+    session: SparkSession, show: Callable[[str, Progress], None], name: str | None = None
+) -> Callable[[], None]:
+    """Call a function with the progress of each batch; returns what ends it.
+
+    `name` is that of the joins to listen to, if they were given one with `to_df`.
+    """
+    listener = ProgressListener(show, name)
     session.streams.addListener(listener)
     return lambda: session.streams.removeListener(listener)
