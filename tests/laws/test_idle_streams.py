@@ -70,9 +70,10 @@ def thinned(
     for batch in batches:
         left = {name: list(rows) for name, rows in batch.items()}
         while any(left.values()):
-            some = {name: rows[:2] for name, rows in left.items() if chance.random() < 0.4}
+            some = {name: rows[:2] for name, rows in left.items() if rows and chance.random() < 0.4}
             left = {name: rows[2:] if name in some else rows for name, rows in left.items()}
-            found.append(some)
+            if some:  # Spark runs no batch without rows
+                found.append(some)
     return tuple(found)
 
 
