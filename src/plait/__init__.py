@@ -11,14 +11,26 @@ if TYPE_CHECKING:
     from plait.runtime.spark.aside import each_batch as each_batch
     from plait.runtime.spark.progress import listen as listen
     from plait.runtime.spark.progress import progress as progress
+    from plait.runtime.spark.requirements import check_environment as check_environment
     from plait.runtime.spark.why import why as why
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "each_batch", "errors", "join", "listen", "progress", "sql", "why"]
+__all__ = [
+    "__version__",
+    "check_environment",
+    "each_batch",
+    "errors",
+    "join",
+    "listen",
+    "progress",
+    "sql",
+    "why",
+]
 
 _PLACES = {
     "join": "plait.api",
     "sql": "plait.api",
+    "check_environment": "plait.runtime.spark.requirements",
     "each_batch": "plait.runtime.spark.aside",
     "listen": "plait.runtime.spark.progress",
     "progress": "plait.runtime.spark.progress",

@@ -113,6 +113,25 @@ def test_a_builder_is_a_value() -> None:
     assert [s.delay for s in later.query.streams] == [1_000_000, 3_000_000]
 
 
+def test_idle_timeouts() -> None:
+    base = joined().within("1 s")
+    assert [s.idle for s in base.query.streams] == [None, None]
+    assert [s.idle for s in base.idle("2 s").query.streams] == [2_000_000, 2_000_000]
+    mixed = base.idle("2 s").idle(quotes="1 minute")
+    assert [s.idle for s in mixed.query.streams] == [2_000_000, 60_000_000]
+    text = "SELECT t.price FROM trades t JOIN quotes ON t.sym = quotes.sym WITHIN 1 SECOND"
+    for idle, expected in (
+        (None, [None, None]),
+        ("2 s", [2_000_000, 2_000_000]),
+        ({"t": "2 s"}, [2_000_000, None]),
+        ({"trades": "2 s", "quotes": "3 s"}, [2_000_000, 3_000_000]),
+    ):
+        found = plait.sql(TABLES, text, idle=idle).query.streams
+        assert [s.idle for s in found] == expected
+    with pytest.raises(errors.UnknownStream, match="there is no stream 'trade'"):
+        plait.sql(TABLES, text, idle={"trade": "2 s"})
+
+
 def test_without_select_all_columns_are_there() -> None:
     names = joined().within("1 s").query.schema.names
     assert names[:2] == ["trades_sym", "trades_price"]
@@ -178,6 +197,10 @@ def test_what_is_no_source() -> None:
         (lambda b: b.watermark("-1 s"), errors.WindowError, "the watermark delay is '-1 s'"),
         (lambda b: b.watermark(trades="soon"), errors.WindowError,
          "the watermark delay of 'trades' 'soon' is not a length of time"),
+        (lambda b: b.idle(trade="1 s"), errors.UnknownStream, "there is no stream 'trade'"),
+        (lambda b: b.idle("0 s"), errors.WindowError, "the idle timeout is '0 s'"),
+        (lambda b: b.idle(quotes="soon"), errors.WindowError,
+         "the idle timeout of 'quotes' 'soon' is not a length of time"),
         (lambda b: b.on("trades.sym = quote.sym"), errors.UnknownStream,
          "line 1, column 14: there is no stream 'quote'; did you mean 'quotes'?"),
         (lambda b: b.on("trades.sim = quotes.sym"), errors.UnknownColumn,

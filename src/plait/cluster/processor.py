@@ -5,10 +5,10 @@ exactly once, if the store commits what a batch wrote together with what it retu
 that is repeated begins from the store as it was before it.
 
 *Invariants.* The store holds the truth: the rows of the live windows, one segment per batch and
-stream, and a header with the newest event time of every stream and a token that names this very
-state. The engine in memory is a cache of it and is used only when its token is the header's;
-otherwise it is rebuilt from the segments. A batch that fails half-way leaves no engine behind, or
-one whose token no header has.
+stream, and a header with the newest event time of every stream, when each was last heard of, sums
+of what was counted, and a token that names this very state. The engine in memory is a cache of it
+and is used only when its token is the header's; otherwise it is rebuilt from the segments. A batch
+that fails half-way leaves no engine behind, or one whose token no header has.
 
 *Cost.* A batch writes its own rows and a header of constant size, and removes the segments that
 have expired. Rebuilding costs the live windows.
