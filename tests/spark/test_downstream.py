@@ -60,10 +60,11 @@ def test_a_windowed_count_of_results_over_watermarked_inputs(
     assert found == closed and len(closed) == 5
 
 
-def test_which_watermarks_can_be_taken_out(spark: SparkSession, tmp_path: Path) -> None:
-    def plan(frame: DataFrame) -> str:
-        return str(frame._jdf.queryExecution().analyzed().toString())
+def plan(frame: DataFrame) -> str:
+    return str(frame._jdf.queryExecution().analyzed().toString())
 
+
+def test_which_watermarks_can_be_taken_out(spark: SparkSession, tmp_path: Path) -> None:
     frame = stream(spark, tmp_path / "a", [[(1, 1)]]).withWatermark("ts", "3 seconds")
     above = frame.where("k > 0").select("ts", (F.col("k") + 1).alias("k")).unionAll(frame)
     assert "EventTimeWatermark" in plan(above)
@@ -77,6 +78,8 @@ def test_sql_takes_watermarks_over_too(spark: SparkSession, tmp_path: Path) -> N
     frame = stream(spark, tmp_path / "a", [[(1, 1)]])
     frame.withWatermark("ts", "3 seconds").createOrReplaceTempView("marked")
     frame.createOrReplaceTempView("plain")
+    assert "EventTimeWatermark" in plan(spark.table("marked"))
+    assert "EventTimeWatermark" not in plan(without_watermark(spark.table("marked")))
     text = "SELECT m.k FROM marked m JOIN plain p ON m.k = p.k WITHIN 2 SECONDS"
     delays = [s.delay for s in plait.sql(spark, text).query.streams]
     assert delays == [3 * SECOND, 0]
