@@ -202,11 +202,16 @@ class Window:
         earliest = self.ring.columns["earliest"] if self.spans else _NO_TIMES
         return self.indexes[classes].probe(earliest, keys, lo, hi, cursor, limit)
 
-    def add_index(self, classes: tuple[int, ...]) -> None:
-        """Index the rows by further classes, whose codes the window must have."""
+    def add_index(self, classes: tuple[int, ...], codes: Mapping[int, Ints] | None = None) -> None:
+        """Index the rows by further classes.
+
+        Their codes are those of the window, or given: by position, for the whole ring.
+        """
         if classes in self.indexes:
             return
-        latest, codes = self.latest.copy(), {c: self.codes(c).copy() for c in classes}
+        if codes is None:
+            codes = {c: self.codes(c).copy() for c in classes}
+        latest = self.latest.copy()
         index = Index(self.ring, classes, self._mask)
         nodes = self.ring.columns[index.nodes]
         nodes[:, LATEST] = latest
@@ -215,6 +220,20 @@ class Window:
             self.ring.remove_column(name)
         self.indexes[classes] = index
         index.link(len(self))
+
+    def drop_index(self, classes: tuple[int, ...]) -> None:
+        """Do without an index from now on; what only its nodes kept of a row is kept apart."""
+        if classes not in self.indexes:
+            return
+        latest = self.latest.copy() if len(self.indexes) == 1 else None
+        kept = classes[0] if len(classes) == 1 and classes[0] in self.classes else None
+        codes = None if kept is None else self.codes(kept).copy()
+        index = self.indexes.pop(classes)
+        del self.ring.columns[index.nodes], self.ring.columns[index.ranks]
+        if latest is not None:
+            self.ring.columns["latest"] = latest
+        if codes is not None:
+            self.ring.columns[f"code:{kept}"] = codes
 
     def drop(self, n: int) -> None:
         """Forget the `n` oldest rows."""
