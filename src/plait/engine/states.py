@@ -27,6 +27,7 @@ from plait.engine.ingest import Arrivals, derived_from_key, derived_from_time, p
 from plait.kernels.gather import take, widen
 from plait.kernels.jit import Array, Bytes, Ints, Positions
 from plait.kernels.memory import HEAP, Memory
+from plait.kernels.order import time_order
 from plait.kernels.ring import (
     expired_prefix,
     first_positions,
@@ -199,7 +200,31 @@ class CombinedState:
 
     def insert(self, tuples: Tuples) -> None:
         """Store combinations."""
+        self._store(tuples, *self.span(tuples))
+
+    def fill(self, tuples: Tuples, watermarks: Sequence[int]) -> int:
+        """Store those combinations that are alive, in the order of time; how many they are.
+
+        The same as inserting them, but chains are built without detours, and rows leave from the
+        front as if they had come one after the other.
+        """
         latest, earliest = self.span(tuples)
+        # The reach of a row is at least its earliest time plus the smallest bound.
+        safe = min(
+            watermarks[k] - min(self._matrix[s][k] for s in self._order) for k in self._others
+        )
+        order = time_order(latest)
+        if len(earliest) and earliest.min() < safe:
+            suspects = np.flatnonzero(earliest < safe).astype(np.int32)
+            alive = np.ones(len(latest), np.bool_)
+            few = {s: take(positions, suspects) for s, positions in tuples.items()}
+            alive[suspects] = self.alive(few, watermarks)
+            order = order[alive[order]]
+        ordered = {s: take(positions, order) for s, positions in tuples.items()}
+        self._store(ordered, take(latest, order), take(earliest, order))
+        return len(order)
+
+    def _store(self, tuples: Tuples, latest: Ints, earliest: Ints) -> None:
         codes = {
             k: take(self._bases[s].window.codes(k), tuples[s]) for k, s in self._owners.items()
         }

@@ -41,7 +41,6 @@ from plait.engine.states import CombinedState, State, Tuples
 from plait.engine.teddy import TeddyEngine
 from plait.engine.tree import Operator, TreeEngine
 from plait.errors import MemoryExceeded, PlanError
-from plait.kernels.gather import take
 from plait.kernels.ring import first_positions
 from plait.plan.routed import Eddies, Plan, Teddies
 
@@ -127,13 +126,7 @@ def _recompute(
     if not portions:
         return 0
     found = {s: np.concatenate([p[s] for p in portions]) for s in portions[0]}
-    found = chosen_tuples(found, state.alive(found, watermarks))
-    latest, _ = state.span(found)
-    if np.any(latest[1:] < latest[:-1]):
-        order = np.argsort(latest, kind="stable").astype(np.int32)
-        found = {s: take(positions, order) for s, positions in found.items()}
-    state.insert(found)
-    return length(found)
+    return state.fill(found, watermarks)
 
 
 def matches(
