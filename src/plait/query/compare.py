@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from plait.query.bounds import show
 from plait.query.query import Query
 
@@ -9,29 +11,37 @@ from plait.query.query import Query
 def difference(one: Query, other: Query) -> str:
     """What one query has and the other has not, part by part; empty if they ask the same.
 
-    >>> from plait.plan.examples import chain, clique
-    >>> difference(chain(3), clique(3))
-    'streams a(ts, k1), b(ts, k1, k2), c(ts, k2) instead of a(ts, k), b(ts, k), c(ts, k); \
-equalities a.k1 = b.k1, b.k2 = c.k2 instead of a.k = b.k, b.k = c.k'
+    >>> from plait.plan.examples import keyed
+    >>> print(difference(keyed("x", "x"), keyed("x", "x", width=5_000_000)))
+    bounds all within 10 s instead of all within 5 s
     """
-    parts = zip(_parts(one), _parts(other), strict=True)
-    return "; ".join(
-        f"{name} {mine or 'none'} instead of {theirs or 'none'}"
-        for (name, mine), (_, theirs) in parts
-        if mine != theirs
-    )
+    found = []
+    for (name, mine), (_, theirs) in zip(_parts(one), _parts(other), strict=True):
+        extra = [item for item in mine if item not in theirs]
+        lacking = [item for item in theirs if item not in mine]
+        if extra or lacking:
+            found.append(f"{name} {_shown(extra)} instead of {_shown(lacking)}")
+    if not found and one != other:
+        return "the same parts in another order"
+    return "; ".join(found)
 
 
-def _parts(query: Query) -> list[tuple[str, str]]:
-    streams = [f"{s.name}({', '.join(f.name for f in s.fields)})" for s in query.streams]
-    details = [f"{s.name} by {s.time}, delay {s.delay} µs" for s in query.streams]
-    types = [f"{s.name}.{f.name} {f.type}" for s in query.streams for f in s.fields]
+def _shown(items: Sequence[str]) -> str:
+    return ", ".join(items) or "none"
+
+
+def _parts(query: Query) -> list[tuple[str, list[str]]]:
     return [
-        ("streams", ", ".join(streams)),
-        ("types", ", ".join(types) if streams else ""),
-        ("times", ", ".join(details)),
-        ("equalities", ", ".join(map(str, query.equalities))),
-        ("bounds", show(query.names, query.bounds)),
-        ("conditions", ", ".join(map(str, query.residuals))),
-        ("columns", ", ".join(map(str, query.select))),
+        (
+            "streams",
+            [
+                f"{s.name}({', '.join(f'{f.name} {f.type}' for f in s.fields)}) by {s.time}, "
+                f"delayed by {s.delay} µs"
+                for s in query.streams
+            ],
+        ),
+        ("equalities", [str(e) for e in query.equalities]),
+        ("bounds", [show(query.names, query.bounds)]),
+        ("conditions", [str(r) for r in query.residuals]),
+        ("columns", [str(o) for o in query.select]),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from plait.engine.migrate.choose import Chooser, moving_unless_dearer
 from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.migrate.record import Migration, Order, Strategy
 from plait.engine.migrate.strategy import check_request, migrate, settled
-from plait.errors import MigrationError, SourceError
+from plait.errors import MigrationError, PlaitError, SourceError
 from plait.plan.jtree import mjoin
 from plait.plan.routed import Plan
 from plait.query.compare import difference
@@ -154,7 +154,8 @@ class LocalRun:
 
         Moving state is done when this returns; a parallel track runs both plans until the old one
         has no old tuple left. While it does, a further migration is queued, and begins between
-        two batches when its turn comes. `query` is the one that the plan was made for, if that is
+        two batches when its turn comes; if it does not fit into the memory limit then, its record
+        says so. `query` is the one that the plan was made for, if that is
         to be checked. What is refused changes nothing: the query runs on.
         """
         if query is not None and query != self.query:
@@ -162,7 +163,8 @@ class LocalRun:
                 f"the plan {plan} is for another query: {difference(query, self.query)}",
                 remedy="make a plan for the query that runs",
             )
-        check_request(self.query, plan, strategy, order)
+        running = self._queued[-1][0].new if self._queued else self.plan
+        check_request(self.query, running, plan, strategy, order)
         if self._finished:
             raise MigrationError(
                 f"the query has finished, so it cannot go on with {plan}",
@@ -172,7 +174,7 @@ class LocalRun:
             raise MigrationError(
                 "a batch is being joined", remedy="exhaust its results before migrating"
             )
-        request = Migration(strategy, self.plan, plan, order)
+        request = Migration(strategy, running, plan, order)
         if self.engine.migrating:
             self._queued.append((request, choose))
             return request
@@ -201,7 +203,13 @@ class LocalRun:
             self._done.append(self.engine.record)
             self.engine = self.engine.new
         while self._queued and not self.engine.migrating:
-            self._begin(*self._queued.pop(0))
+            request, choose = self._queued.pop(0)
+            try:
+                self._begin(request, choose)
+            except PlaitError as error:
+                # Nobody waits for an answer any more: the query runs on, and the record says why.
+                here = self.counts.batches
+                self._done.append(replace(request, start=here, end=here, refused=str(error)))
 
     def _that_waited(self) -> Iterator[pa.RecordBatch]:
         """Results that an engine had not emitted when it was replaced."""

@@ -51,10 +51,14 @@ class Migration:
     """Results of the new plan during the stage."""
     reason: str = ""
     """Why this strategy, if it was left open."""
+    refused: str = ""
+    """Why it was not made after all, when its turn came."""
 
     @property
-    def status(self) -> Literal["queued", "under way", "done"]:
+    def status(self) -> Literal["queued", "under way", "done", "refused"]:
         """Where it stands."""
+        if self.refused:
+            return "refused"
         if self.start is None:
             return "queued"
         return "under way" if self.end is None else "done"

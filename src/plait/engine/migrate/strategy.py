@@ -45,7 +45,7 @@ def migrate(
     `start` is the number of batches so far, for the record. With "auto", `choose` decides. An
     engine in the middle of a migration is refused; what is refused leaves the engine as it was.
     """
-    check_request(engine.query, plan, strategy, order)
+    check_request(engine.query, plan_of(engine), plan, strategy, order)
     if engine.migrating:
         raise MigrationError(
             f"a migration to {plan_of(engine)} is under way",
@@ -80,8 +80,8 @@ def plan_of(engine: Engine) -> Plan:
     return engine.plan if isinstance(engine, TreeEngine | ParallelTrack) else engine.settings
 
 
-def check_request(query: Query, plan: Plan, strategy: str, order: str) -> None:
-    """Refuse a migration that cannot be made of this query, naming what is wrong."""
+def check_request(query: Query, running: Plan, plan: Plan, strategy: str, order: str) -> None:
+    """Refuse a migration that can never be made from the running plan, naming what is wrong."""
     if strategy not in (*STRATEGIES, "auto"):
         raise MigrationError(
             f"there is no migration strategy {strategy!r}",
@@ -96,6 +96,12 @@ def check_request(query: Query, plan: Plan, strategy: str, order: str) -> None:
     elif not isinstance(plan, Teddies | Eddies):
         raise MigrationError(
             f"a {type(plan).__name__} is no plan", remedy="give a tree of joins or a router"
+        )
+    routers = [p for p in (plan, running) if isinstance(p, Teddies | Eddies)]
+    if strategy == "parallel-track" and routers:
+        raise MigrationError(
+            f"{routers[0]} cannot run beside another plan: a parallel track has two trees of joins",
+            remedy='use the strategy "moving-state"',
         )
 
 
@@ -122,12 +128,7 @@ def _moving_state(engine: Engine, plan: Plan, order: Order, start: int) -> Migra
 
 
 def _parallel_track(engine: Engine, plan: Plan, order: Order, start: int) -> Migrated:
-    if not (isinstance(engine, TreeEngine) and isinstance(plan, Join | Leaf)):
-        router = plan if isinstance(engine, TreeEngine) else plan_of(engine)
-        raise MigrationError(
-            f"{router} cannot run beside another plan: a parallel track has two trees of joins",
-            remedy='use the strategy "moving-state"',
-        )
+    assert isinstance(engine, TreeEngine) and isinstance(plan, Join | Leaf)
     track = ParallelTrack(engine, plan, order=order, start=start)
     return Migrated(track, track.record, [])
 
