@@ -274,8 +274,10 @@ class TreeEngine:
 
     def check_memory(self, elsewhere: int = 0) -> None:
         """Refuse to hold more than the limit, with so many bytes elsewhere."""
+        if self.memory_limit is None:
+            return
         total = self.nbytes + elsewhere
-        if self.memory_limit is not None and total > self.memory_limit:
+        if total > self.memory_limit:
             largest = max(self.sizes(), key=lambda size: size.bytes)
             raise MemoryExceeded("⋈".join(largest.streams), largest.bytes, total, self.memory_limit)
 

@@ -196,7 +196,7 @@ def test_tuples_are_stored_once_and_operations_are_told_apart() -> None:
     assert sum(new.input_of(s).arrivals for s in range(3)) == taken
     deletes = sum(old.input_of(s).deletes for s in range(3))
     assert sum(len(b) for b in engine.bases) <= sum(rows) + taken and deletes
-    assert engine.counters == [*new.counters, *old.counters]
+    assert engine.counters == [*engine.tracks["new"], *engine.tracks["old"]]
     (inner,) = (c for c in new.counters if c.operator == "(s1 s2)")
     assert inner.outputs == len(new.combined[0]), "only new tuples were combined"
     streams = [size.streams for size in engine.sizes()]
@@ -218,7 +218,7 @@ def test_lookups_of_the_new_plan_do_not_walk_over_old_rows() -> None:
 
 
 def test_both_plans_count_towards_the_memory_limit() -> None:
-    query, batches = workload(domain=2)
+    query, batches = workload(domain=5)
     plans = [parse_shape(query, shape) for shape in (OLD, NEW)]
     most = []
     for plan in plans:

@@ -72,6 +72,8 @@ class ParallelTrack:
             memory_limit=old.memory_limit,
         )
         self.old: TreeEngine | None = old
+        self.tracks = {"old": old.counters, "new": self.new.counters}
+        """What each plan counted; the old one's counters stay when it goes."""
         old.index_only_what_is_needed(combined_only=True)
         self.mark = Mark(self.bases)
         self._held = Held(self.windows) if order == "timestamp" else None
@@ -152,7 +154,8 @@ class ParallelTrack:
         for reached, part in cut(arrivals, self.query.bounds.widest // 4):
             for stream in sorted(part):
                 yield from self._climb(stream, arrivals[stream], *part[stream])
-            self.new.check_memory(self._elsewhere)
+            if self.memory_limit is not None:
+                self.new.check_memory(self._elsewhere)
             yield from self._expire([min(w, reached) for w in watermarks])
         yield from self._expire(watermarks)
         if self._held is not None:

@@ -51,13 +51,13 @@ def migrate(
             f"a migration to {plan_of(engine)} is under way",
             remedy="migrate again when the old plan is gone (`migrating` is False)",
         )
+    began = time.perf_counter()
     engine = settled(engine)
     reason = ""
     if strategy == "auto":
         strategy, reason = "moving-state", "only trees of joins can run in parallel"
         if isinstance(engine, TreeEngine) and isinstance(plan, Join | Leaf):
             strategy, reason = choose(situation(engine, plan))
-    began = time.perf_counter()
     if strategy == "parallel-track":
         done = _parallel_track(engine, plan, order, start)
     else:
