@@ -176,13 +176,16 @@ def test_bad_requests_are_refused_with_the_difference_and_the_query_runs_on(
     assert run.counts.results == the_answer()
 
 
-def test_a_plan_is_not_changed_in_the_middle_of_a_batch() -> None:
+def test_in_the_middle_of_a_batch_a_migration_waits_for_its_end() -> None:
     run, to_come = running()
     results = run.stream(next(to_come))
     next(results)
-    with pytest.raises(MigrationError, match="a batch is being joined"):
-        run.migrate(plan(run, NEW))
+    assert run.migrate(plan(run, NEW)).status == "queued"
+    assert run.plan == plan(run, OLD)
     assert list(results)
+    (done,) = run.migrations
+    assert done.status == "done" and done.end == run.counts.batches == 6
+    assert run.plan == plan(run, NEW)
     for batch in to_come:
         run.push(batch)
     assert run.counts.results == the_answer()

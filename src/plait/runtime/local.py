@@ -153,8 +153,8 @@ class LocalRun:
         """Go on with another plan from the next batch on; no result is lost or repeated.
 
         Moving state is done when this returns; a parallel track runs both plans until the old one
-        has no old tuple left. While it does, a further migration is queued, and begins between
-        two batches when its turn comes; if it does not fit into the memory limit then, its record
+        has no old tuple left. While it does, and in the middle of a batch, a migration is queued,
+        and begins between two batches when its turn comes; if it does not fit into the memory limit then, its record
         says so. `query` is the one that the plan was made for, if that is
         to be checked. What is refused changes nothing: the query runs on.
         """
@@ -170,12 +170,8 @@ class LocalRun:
                 f"the query has finished, so it cannot go on with {plan}",
                 remedy="start it again with this plan",
             )
-        if self._within_batch:
-            raise MigrationError(
-                "a batch is being joined", remedy="exhaust its results before migrating"
-            )
         request = Migration(strategy, running, plan, order)
-        if self.engine.migrating:
+        if self.engine.migrating or self._within_batch:
             self._queued.append((request, choose))
             return request
         return self._begin(request, choose)
