@@ -8,10 +8,13 @@ migrations one after the other, also asked for while one is under way.
 from __future__ import annotations
 
 import copy
+import json
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from random import Random
 from unittest.mock import patch
 
@@ -20,12 +23,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plait.cluster.processor import Engines
 from plait.engine.migrate import Order, Strategy, migrate
 from plait.plan.enumerate import all_plans, sample_plan
 from plait.plan.examples import chain, clique, cycle, star
 from plait.plan.jtree import Node
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query
+from plait.runtime.arena import Arena, Places
 from plait.runtime.local import LocalRun
 from plait.testing.histories import History, cases, crowds
 from plait.testing.laws import difference, expected
@@ -268,21 +273,27 @@ def test_results_in_timestamp_order_thoroughly(seed: int) -> None:
 # --- crash and recovery --------------------------------------------------------------------------
 
 
-def check_crashes(history: History, processors: int, seed: int) -> None:
+def check_crashes(
+    history: History, processors: int, seed: int, workers: Sequence[Engines] | None = None
+) -> None:
     """Engines migrate where they are cached; one that is lost is rebuilt as the new plan."""
     random = Random(seed)
     query = history.query
-    cluster = Cluster(query, sample_plan(query, random), processors, workers=2)
+    cluster = Cluster(query, sample_plan(query, random), processors, workers)
     found: Counter[Result] = Counter()
     for batch in history.tables():
         if random.random() < 0.5:
-            plan = sample_plan(cluster.processor.query, random)
+            narrow = cluster.processor.query
+            plan = sample_plan(narrow, random)
             cluster.processor = replace(cluster.processor, plan=plan)
-            for cache in cluster.workers:
-                for live in cache.values():
+            for engines, (number, store) in product(cluster.workers, enumerate(cluster.stores)):
+                token = json.loads(store.header)["token"] if store.header else ""
+                live = engines.take(number, token, narrow) if token else None
+                if live is not None:
                     strategy, _ = random.choice((MOVING, PARALLEL))
                     if not live.engine.migrating:
                         live.engine = migrate(live.engine, plan, strategy).engine
+                    engines.put(number, live)
         found += multiset(
             cluster.run(
                 batch,
@@ -317,3 +328,15 @@ def test_oracle_crashes_in_the_middle_of_a_migration_thoroughly(
 @given(crowds(streams=st.just(3)), st.integers(1, 2), SEEDS)
 def test_oracle_crashes_with_crowded_windows(history: History, processors: int, seed: int) -> None:
     check_crashes(history, processors, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=20)
+@given(crowds(streams=st.just(3)), st.integers(1, 2), SEEDS)
+def test_oracle_engines_change_hands_in_the_middle_of_a_migration(
+    history: History, processors: int, seed: int
+) -> None:
+    """Two workers that share an arena: a parallel track goes from one to the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        places = Places(Path(folder, "memory"), Path(folder, "disk"), limit=1 << 15, smallest=1)
+        check_crashes(history, processors, seed, [Arena("run", places), Arena("run", places)])

@@ -225,15 +225,18 @@ class Window:
         """Do without an index from now on; what only its nodes kept of a row is kept apart."""
         if classes not in self.indexes:
             return
-        latest = self.latest.copy() if len(self.indexes) == 1 else None
-        kept = classes[0] if len(classes) == 1 and classes[0] in self.classes else None
-        codes = None if kept is None else self.codes(kept).copy()
-        index = self.indexes.pop(classes)
-        del self.ring.columns[index.nodes], self.ring.columns[index.ranks]
-        if latest is not None:
-            self.ring.columns["latest"] = latest
-        if codes is not None:
-            self.ring.columns[f"code:{kept}"] = codes
+        ring, index = self.ring, self.indexes[classes]
+        nodes = ring.columns[index.nodes]
+        if len(self.indexes) == 1:
+            ring.add_column("latest", np.int64)
+            ring.columns["latest"][:] = nodes[:, LATEST]
+        if len(classes) == 1 and classes[0] in self.classes:
+            ring.add_column(f"code:{classes[0]}", np.int64)
+            ring.columns[f"code:{classes[0]}"][:] = nodes[:, KEY]
+        del self.indexes[classes]
+        ring.remove_column(index.nodes)
+        ring.remove_column(index.ranks)
+        ring.memory.free(index.heads)
 
     def drop(self, n: int) -> None:
         """Forget the `n` oldest rows."""

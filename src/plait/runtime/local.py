@@ -154,8 +154,8 @@ class LocalRun:
 
         Moving state is done when this returns; a parallel track runs both plans until the old one
         has no old tuple left. While it does, and in the middle of a batch, a migration is queued,
-        and begins between two batches when its turn comes; if it does not fit into the memory limit then, its record
-        says so. `query` is the one that the plan was made for, if that is
+        and begins between two batches when its turn comes; if it does not fit into the memory
+        limit then, its record says so. `query` is the one that the plan was made for, if that is
         to be checked. What is refused changes nothing: the query runs on.
         """
         if query is not None and query != self.query:
