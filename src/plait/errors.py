@@ -79,6 +79,10 @@ class PlanError(PlaitError):
     """A plan that does not run this query."""
 
 
+class MigrationError(PlaitError):
+    """A change of the plan that cannot be made, or not now; the query runs on as it was."""
+
+
 class CheckpointMismatch(PlaitError):
     """A checkpoint that was written by another query, or in another format."""
 

@@ -52,7 +52,7 @@ def test_a_plan_that_fits_runs_as_without_a_limit() -> None:
 def test_the_limit_stays_when_the_plan_changes() -> None:
     run = LocalRun(QUERY, mjoin(QUERY), memory_limit=200_000)
     _results(run, 50)
-    run.switch(parse_shape(QUERY, "((a b) c)"))
+    run.migrate(parse_shape(QUERY, "((a b) c)"))
     with pytest.raises(MemoryExceeded):
         _results(run, 600)
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from plait.engine import slices
 from plait.engine.counters import InputCounters
 from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals
+from plait.engine.migrate.moving_state import move_state
 from plait.engine.tree import TreeEngine
 from plait.errors import PlanError
 from plait.kernels.jit import Ints
@@ -296,7 +297,9 @@ def test_oracle_an_engine_goes_on_from_the_windows_of_another(bounds: Sequence[C
     for number, batch in enumerate(batches(streams, 5, 40)):
         driver.push(batch)
         following = plans[(number * 3 + 1) % len(plans)]
-        driver.engine = TreeEngine(query, following, windows=driver.engine.windows)
+        engine = move_state(driver.engine, following).engine
+        assert isinstance(engine, TreeEngine)
+        driver.engine = engine
     assert sorted(driver.results) == brute(query, streams)
 
 

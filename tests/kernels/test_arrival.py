@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.kernels.arrival import older
+from plait.kernels.arrival import behind_first, keep_first, older
 from plait.kernels.jit import Ids, Positions
 from plait.kernels.ring import ID_MASK, Ring, first_positions
 
@@ -46,3 +46,24 @@ def test_a_limit_may_be_far_behind_the_oldest_row(first_id: int) -> None:
     for behind in (1, 1000, 2**31):
         limit: Ids = np.array([(first_id - behind) & ID_MASK], np.uint32)
         assert older(ring.header, rows, np.zeros(3, np.int32), limit).tolist() == []
+
+
+@given(
+    st.lists(st.integers(0, 49), max_size=30),
+    st.integers(0, 60),
+    st.integers(0, 63),
+    st.sampled_from(FIRST_IDS),
+)
+def test_oracle_the_first_rows_and_those_behind_them(
+    ages: list[int], n: int, turned: int, first_id: int
+) -> None:
+    ring = Ring(first_id - turned)
+    ring.extend(turned)
+    ring.drop(turned)
+    ring.extend(50)
+    rows = first_positions(ring.header, 0, 50)[ages] if ages else np.empty(0, np.int32)
+    behind = behind_first(ring.header, rows, n).tolist()
+    assert behind == [i for i, age in enumerate(ages) if age >= n]
+    keep = np.array([i % 3 == 0 for i in range(len(ages))], np.uint8)
+    keep_first(keep, ring.header, rows, n)
+    assert keep.tolist() == [int(i % 3 == 0 or age < n) for i, age in enumerate(ages)]

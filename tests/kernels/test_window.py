@@ -272,6 +272,43 @@ def test_an_index_on_a_filled_window_finds_what_was_there_and_what_comes(
             model.check()
 
 
+@pytest.mark.parametrize("first_id", FIRST_IDS)
+def test_an_index_can_go_and_come_back(first_id: int) -> None:
+    """What only its nodes kept of a row, the window keeps elsewhere meanwhile."""
+    rng = np.random.default_rng(7)
+    model = Model(ALL_INDEXES, first_id=first_id)
+
+    def more() -> None:
+        codes = {c: rng.integers(0, 3, 100) for c in (0, 1)}
+        model.append(model.cutoff + rng.integers(0, 30, 100), codes)
+        model.expire(model.cutoff + 10)
+        model.check()
+
+    def look(classes: tuple[int, ...]) -> None:
+        codes = {c: rng.integers(0, 4, 20) for c in (0, 1)}
+        lo = model.cutoff + rng.integers(0, 20, 20)
+        found = model.probe(classes, codes, lo, lo + 5, 1000)
+        assert found == model.expected(classes, codes, lo, lo + 5)
+        assert found
+
+    for _ in range(3):
+        more()
+    row_bytes = model.window.row_bytes
+    for dropped in ALL_INDEXES:
+        before = model.window.nbytes
+        model.window.drop_index(dropped)
+        model.window.drop_index(dropped)
+        assert model.window.nbytes < before or not model.window.indexes
+        assert model.window.row_bytes == row_bytes, "the same columns, wherever they lie"
+        more()
+        for classes in model.window.indexes:
+            look(classes)
+    for added in ALL_INDEXES:
+        model.window.add_index(added)
+        look(added)
+        more()
+
+
 def test_adding_an_index_twice_changes_nothing() -> None:
     window = Window((0, 1), [(0,)])
     window.append(np.arange(3), {0: np.arange(3), 1: np.arange(3)})

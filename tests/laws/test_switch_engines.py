@@ -44,7 +44,7 @@ def _run(history: History, plans: Sequence[Plan], hash_bits: int = 64) -> Counte
     found: Counter[Result] = Counter()
     for plan, batch in zip(plans, history.tables(), strict=True):
         if plan is not run.plan:
-            found += multiset(run.switch(plan))
+            run.migrate(plan)
         found += multiset(run.push(batch))
     found += multiset(pa.Table.from_batches(list(run.finish()), history.query.schema))
     assert run.counts.results == found.total()
@@ -110,6 +110,6 @@ def test_windows_stay_when_the_engine_changes(history: History) -> None:
     bases = run.engine.bases
     rows = [len(base) for base in bases]
     for plan in (Teddies(), Eddies(), mjoin(history.query)):
-        run.switch(plan)
+        run.migrate(plan)
         assert run.engine.bases is bases
         assert [len(base) for base in bases] == rows

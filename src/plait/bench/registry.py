@@ -16,6 +16,7 @@ BENCHMARKS = Catalogue(
         "kernel-output": "plait.bench.kernel_peers:output",
         "kernel-ways": "plait.bench.kernel_ways:ways",
         "kernel-window-scaling": "plait.bench.kernel_scaling:window_scaling",
+        "migrate-pause": "plait.bench.migrate_pause:migrate_pause",
         "plan-quality": "plait.bench.plan_quality:plan_quality",
         "teddies-overhead": "plait.bench.teddies_overhead:teddies_overhead",
     },

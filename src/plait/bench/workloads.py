@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -51,11 +51,18 @@ def keyed_query(keys: Sequence[Sequence[str]], window: int, delay: int = 0) -> Q
 
 
 def keyed_tables(
-    query: Query, rows: int, domain: int, seed: int, *, disorder: int = 0, share: float = 0.0
+    query: Query,
+    rows: int,
+    domain: int | Mapping[str, int],
+    seed: int,
+    *,
+    disorder: int = 0,
+    share: float = 0.0,
 ) -> dict[str, pa.Table]:
     """`rows` rows a stream at `RATE`, keys uniform over `domain`, in order of arrival.
 
-    A `share` of the rows arrives up to `disorder` microseconds after its event time.
+    The domain may differ from key column to key column. A `share` of the rows arrives up to
+    `disorder` microseconds after its event time.
     """
     tables = {}
     for i, stream in enumerate(query.streams):
@@ -64,8 +71,11 @@ def keyed_tables(
         if share:
             delays = np.where(rng.random(rows) < share, rng.integers(0, disorder, rows), 0)
             times = times[np.argsort(times + delays, kind="stable")]
+        sizes = (
+            domain if isinstance(domain, Mapping) else dict.fromkeys(stream.schema.names, domain)
+        )
         columns: dict[str, pa.Array] = {
-            f.name: pa.array(rng.integers(0, domain, rows)) for f in stream.fields
+            f.name: pa.array(rng.integers(0, sizes.get(f.name, 1), rows)) for f in stream.fields
         }
         columns["ts"] = pa.array(times).cast(pa.timestamp("us"))
         columns["v"] = pa.array(rng.integers(0, 1 << 40, rows))

@@ -151,6 +151,9 @@ class Frontiers:
 class RoutedEngine:
     """What Eddies and Teddies share: everything but the queues."""
 
+    migrating = False
+    memory_limit = None
+
     def __init__(
         self,
         query: Query,
@@ -162,7 +165,7 @@ class RoutedEngine:
     ) -> None:
         self.query = query
         self.settings = settings
-        self._portion = portion
+        self.portion = portion
         size = len(query.streams)
         needed = visit_indexes(query)
         if windows is None:
@@ -232,7 +235,7 @@ class RoutedEngine:
             self._expire([min(w, reached) for w in watermarks])
         yield from self._close_batch()
         self._expire(watermarks)
-        self.windows.forget_keys()
+        self.windows.close_batch(watermarks)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Work off what is still waiting; yields results, and must be exhausted."""
@@ -244,6 +247,7 @@ class RoutedEngine:
             if len(rows):
                 self._store(stream, rows, 0, len(rows))
         self._expire(watermarks)
+        self.windows.close_batch(watermarks)
 
     # -- what the kinds of queues decide
 
@@ -304,7 +308,7 @@ class RoutedEngine:
         after = visit.after
         if after.done != self._complete:
             tuples[BLOCK] = blocks
-        for found in visit.lookup.matches(tuples, self._portion, counters, limits):
+        for found in visit.lookup.matches(tuples, self.portion, counters, limits):
             if after.done == self._complete:
                 self._outputs += length(found)
                 yield from self.windows.output.batches(found)

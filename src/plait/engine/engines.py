@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plait.engine.eddy import EddyEngine
+from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.probe import PORTION
 from plait.engine.teddy import TeddyEngine
 from plait.engine.tree import TreeEngine
@@ -11,7 +12,7 @@ from plait.errors import PlanError
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query
 
-Engine = TreeEngine | EddyEngine | TeddyEngine
+Engine = TreeEngine | EddyEngine | TeddyEngine | ParallelTrack
 
 
 def make_engine(
@@ -22,11 +23,12 @@ def make_engine(
     portion: int | None = None,
     windows: Windows | None = None,
     memory_limit: int | None = None,
-) -> Engine:
+) -> TreeEngine | EddyEngine | TeddyEngine:
     """The engine that runs a plan.
 
-    With `windows`, it goes on from what another one stored. A small `portion` makes lookups return
-    in many parts what they find. Only a tree of joins can have a `memory_limit` in bytes.
+    `windows` are empty ones to fill; what an engine has stored goes over to another one by
+    `plait.engine.migrate`. A small `portion` makes lookups return in many parts what they find.
+    Only a tree of joins can have a `memory_limit` in bytes.
     """
     portion = PORTION if portion is None else portion
     if memory_limit is not None and isinstance(plan, Teddies | Eddies):

@@ -2,7 +2,8 @@
 
 *Correct output.* For tuples over some streams and the state of others: exactly the combinations
 that agree in every key class the two sides share, lie within the bounds, and satisfy the given
-conditions; with `limits`, only those whose row in the state is older than the tuple's limit.
+conditions; with `limits`, only those whose row in the state is older than the tuple's limit; with
+a `mark`, only those whose row in a base window is new.
 
 *Cost.* One lookup per tuple, and work in proportion to what is found. What an index cannot decide
 is checked on the pairs it returns: the codes behind a composite key (the index has a hash), keys
@@ -18,9 +19,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from plait.engine.counters import StepCounters
+from plait.engine.mark import Mark
 from plait.engine.states import CombinedState, State, Tuples
 from plait.engine.windows import Windows
-from plait.kernels.arrival import older
+from plait.kernels.arrival import behind_first, older
 from plait.kernels.gather import keep_equal, keep_near, take, tighten
 from plait.kernels.index import finished, new_cursor
 from plait.kernels.jit import Bytes, Ids, Ints, Positions
@@ -73,6 +75,7 @@ class Lookup:
             if combined and query.bounds.uniform is None
         ]
         self._conditions = [query.residuals[r] for r in residuals]
+        self.mark: Mark | None = None
 
     def matches(
         self,
@@ -96,12 +99,22 @@ class Lookup:
         lo, hi = np.full(n, _FAR_PAST, np.int64), np.full(n, _FAR_FUTURE, np.int64)
         for i, back, ahead in self._reach:
             tighten(lo, hi, self._bases[i].window.latest, tuples[i], back, ahead)
+        old = 0
+        if self.mark is not None and not isinstance(self.target, CombinedState):
+            (stream,) = self.target.streams
+            old = self.mark.old[stream]
+            if old:
+                np.maximum(lo, self.mark.earliest_new[stream], out=lo)
         cursor = new_cursor()
         while not finished(cursor, n):
             probes, rows, visited = window.probe(self._by, keys, lo, hi, cursor, portion)
             counters.visited += visited
             if limits is not None:
                 chosen = older(window.ring.header, rows, probes, limits)
+                if len(chosen) < len(rows):
+                    probes, rows = take(probes, chosen), take(rows, chosen)
+            if old:
+                chosen = behind_first(window.ring.header, rows, old)
                 if len(chosen) < len(rows):
                     probes, rows = take(probes, chosen), take(rows, chosen)
             found = self._combine(tuples, codes, probes, rows)

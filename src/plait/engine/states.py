@@ -16,7 +16,7 @@ many insertions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,7 @@ from plait.engine.ingest import Arrivals, derived_from_key, derived_from_time, p
 from plait.kernels.gather import take, widen
 from plait.kernels.jit import Array, Bytes, Ints, Positions
 from plait.kernels.memory import HEAP, Memory
+from plait.kernels.order import time_order
 from plait.kernels.ring import (
     expired_prefix,
     first_positions,
@@ -142,11 +143,10 @@ class CombinedState:
         self._bases = bases
         self._matrix = query.bounds.matrix
         self._others = [k for k in range(len(query.streams)) if k not in streams]
+        self._classes = query.graph.classes
         memory = bases[0].window.ring.memory
         self.window = Window((), indexes, spans=True, hash_bits=hash_bits, memory=memory)
-        self._owners = {
-            k: min(query.graph.classes[k].streams & streams) for by in indexes for k in by
-        }
+        self._owners = self._owners_of(indexes)
         for s in self._order:
             self.window.ring.add_column(f"id:{s}", np.uint32)
         self._since_compaction = 0
@@ -164,13 +164,67 @@ class CombinedState:
         """Bytes of the columns of one combination."""
         return self.window.row_bytes
 
-    def insert(self, tuples: Tuples) -> None:
-        """Store combinations."""
+    def _owners_of(self, indexes: Iterable[tuple[int, ...]]) -> dict[int, int]:
+        """For each class of the indexes, a stream of this state that has it."""
+        return {k: min(self._classes[k].streams & self.streams) for by in indexes for k in by}
+
+    def index_by(self, indexes: Iterable[tuple[int, ...]]) -> None:
+        """Have at least these indexes; the codes of what is there are those of its parts."""
+        missing = [by for by in indexes if by not in self.window.indexes]
+        if not missing:
+            return
+        ring = self.window.ring
+        parts = self.parts(np.arange(ring.capacity, dtype=np.int32))
+        codes = {
+            k: take(self._bases[s].window.codes(k), np.maximum(parts[s], 0))
+            for k, s in self._owners_of(missing).items()
+        }
+        for by in missing:
+            self.window.add_index(by, codes)
+        self._owners = self._owners_of(self.window.indexes)
+
+    def index_only_by(self, indexes: Iterable[tuple[int, ...]]) -> None:
+        """Drop the other indexes."""
+        for by in set(self.window.indexes) - set(indexes):
+            self.window.drop_index(by)
+        self._owners = self._owners_of(self.window.indexes)
+
+    def span(self, tuples: Tuples) -> tuple[Ints, Ints]:
+        """The latest and the earliest time of combinations."""
         first = self._order[0]
-        times = take(self._bases[first].window.latest, tuples[first])
-        latest, earliest = times, times.copy()
+        latest = take(self._bases[first].window.latest, tuples[first])
+        earliest = latest.copy()
         for s in self._order[1:]:
             widen(latest, earliest, self._bases[s].window.latest, tuples[s])
+        return latest, earliest
+
+    def insert(self, tuples: Tuples) -> None:
+        """Store combinations."""
+        self._store(tuples, *self.span(tuples))
+
+    def fill(self, tuples: Tuples, watermarks: Sequence[int]) -> int:
+        """Store those combinations that are alive, in the order of time; how many they are.
+
+        The same as inserting them, but chains are built without detours, and rows leave from the
+        front as if they had come one after the other.
+        """
+        latest, earliest = self.span(tuples)
+        # The reach of a row is at least its earliest time plus the smallest bound.
+        safe = min(
+            watermarks[k] - min(self._matrix[s][k] for s in self._order) for k in self._others
+        )
+        order = time_order(latest)
+        if len(earliest) and earliest.min() < safe:
+            suspects = np.flatnonzero(earliest < safe).astype(np.int32)
+            alive = np.ones(len(latest), np.bool_)
+            few = {s: take(positions, suspects) for s, positions in tuples.items()}
+            alive[suspects] = self.alive(few, watermarks)
+            order = order[alive[order]]
+        ordered = {s: take(positions, order) for s, positions in tuples.items()}
+        self._store(ordered, take(latest, order), take(earliest, order))
+        return len(order)
+
+    def _store(self, tuples: Tuples, latest: Ints, earliest: Ints) -> None:
         codes = {
             k: take(self._bases[s].window.codes(k), tuples[s]) for k, s in self._owners.items()
         }
@@ -190,17 +244,26 @@ class CombinedState:
 
     def dead(self, rows: Positions, watermarks: Sequence[int]) -> Bytes:
         """One byte per row, 1 if nothing to come can join it."""
-        gone = np.zeros(len(rows), np.bool_)
-        reach = np.full((len(self._others), len(rows)), 2**62, np.int64)
-        for s, positions in self.parts(rows).items():
+        return np.logical_not(self.alive(self.parts(rows), watermarks)).view(np.uint8)
+
+    def alive(self, tuples: Tuples, watermarks: Sequence[int]) -> Bytes:
+        """One byte per tuple, 1 if something to come may make a result of it.
+
+        The tuples are combinations of this state, or parts of such: of a part it says whether a
+        combination here that contains it can become a result.
+        """
+        n = len(next(iter(tuples.values())))
+        gone = np.zeros(n, np.bool_)
+        reach = np.full((len(self._others), n), 2**62, np.int64)
+        for s, positions in tuples.items():
             gone |= positions < 0
             times = take(self._bases[s].window.latest, np.maximum(positions, 0))
             for o, k in enumerate(self._others):
                 np.minimum(reach[o], times + self._matrix[s][k], out=reach[o])
-        hopeless = np.ones(len(rows), np.bool_)
+        hopeless = np.ones(n, np.bool_)
         for o, k in enumerate(self._others):
             hopeless &= reach[o] < watermarks[k]
-        return (gone | hopeless).view(np.uint8)
+        return np.logical_not(gone | hopeless).view(np.uint8)
 
     def expire(self, watermarks: Sequence[int]) -> int:
         """Drop dead rows, from the front by their latest time, and all when that is due."""

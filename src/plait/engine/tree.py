@@ -22,42 +22,55 @@ it, by the time up to which the batch has been worked off.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from plait.engine.counters import InputCounters, OperatorCounters, StateSize, StepCounters
 from plait.engine.ingest import Admitted, Arrivals
+from plait.engine.mark import Mark
 from plait.engine.probe import PORTION, Lookup, length
 from plait.engine.slices import cut
 from plait.engine.states import CombinedState, State, Tuples
 from plait.engine.windows import Windows
 from plait.errors import MemoryExceeded
-from plait.kernels.ring import first_positions
+from plait.kernels.jit import Positions
 from plait.plan.jtree import Join, Leaf, Node, check_plan
 from plait.plan.steps import indexes, steps, stream_set
 from plait.query.query import Query
 
 
 @dataclass(slots=True)
-class _Operator:
+class Operator:
     """A join at work: the states of its inputs, and for each input the probes it makes."""
 
     states: list[State]
     paths: list[list[tuple[Lookup, StepCounters]]]
-    parent: tuple[_Operator, int] | None
+    parent: tuple[Operator, int] | None
     counters: OperatorCounters
+
+    @property
+    def kept(self) -> CombinedState | None:
+        """The state that keeps what this join finds; the root's results are not kept."""
+        if self.parent is None:
+            return None
+        above, child = self.parent
+        state = above.states[child]
+        assert isinstance(state, CombinedState)
+        return state
 
 
 class TreeEngine:
     """A query and a plan at work on batches of rows.
 
     `hash_bits` below 64 makes hashes collide on purpose; results do not change. With `windows`,
-    the engine goes on from what another one stored: its combined states are computed from there.
-    With a `memory_limit` in bytes, a batch that makes the states larger than that ends in
-    MemoryExceeded.
+    the engine stands on what another one stored; its combined states are those of `shared`, by
+    stream set, and empty otherwise: `plait.engine.migrate` fills them. With a `memory_limit` in
+    bytes, a batch that makes the states larger than that ends in MemoryExceeded.
     """
+
+    migrating = False
 
     def __init__(
         self,
@@ -67,35 +80,37 @@ class TreeEngine:
         hash_bits: int = 64,
         portion: int = PORTION,
         windows: Windows | None = None,
+        shared: Mapping[frozenset[int], CombinedState] | None = None,
         memory_limit: int | None = None,
     ) -> None:
         check_plan(query, plan)
         self.query = query
         self.plan = plan
-        self._portion = portion
-        self._memory_limit = memory_limit
-        self._restoring = False
-        needed = indexes(query, plan)
-        by_stream = {s: needed[frozenset({s})] for s in range(len(query.streams))}
+        self.portion = portion
+        self.memory_limit = memory_limit
+        self.restoring = False
+        """Whether tuples only fill the states, and the root looks up nothing."""
+        self._needed = indexes(query, plan)
+        by_stream = {s: self._needed[frozenset({s})] for s in range(len(query.streams))}
         if windows is None:
             windows = Windows(query, by_stream, hash_bits=hash_bits)
         else:
             windows.index_by(by_stream)
         self.windows = windows
         self.bases = windows.bases
-        self._combined: list[CombinedState] = []
-        self._operators: list[_Operator] = []
-        self._leaves: dict[int, tuple[_Operator, int]] = {}
+        self.combined: list[CombinedState] = []
+        self.operators: list[Operator] = []
+        self.root: Callable[[Tuples], Iterator[pa.RecordBatch]] = windows.output.batches
+        """What becomes of the combinations that the root finds."""
+        self._leaves: dict[int, tuple[Operator, int]] = {}
         assert isinstance(plan, Join), "a legal plan of two or more streams is a join"
-        self._build(plan, None, needed)
-        if any(len(base) for base in self.bases):
-            self._fill()
+        self._build(plan, None, shared or {})
 
     def _build(
         self,
         join: Join,
-        parent: tuple[_Operator, int] | None,
-        needed: Mapping[frozenset[int], Sequence[tuple[int, ...]]],
+        parent: tuple[Operator, int] | None,
+        shared: Mapping[frozenset[int], CombinedState],
     ) -> None:
         query, hash_bits = self.query, self.windows.hash_bits
         states: list[State] = []
@@ -103,20 +118,25 @@ class TreeEngine:
             streams = stream_set(query, child)
             if isinstance(child, Leaf):
                 states.append(self.bases[query.index(child.stream)])
+                continue
+            by = self._needed[streams]
+            if streams in shared:
+                state = shared[streams]
+                state.index_by(by)
             else:
-                state = CombinedState(query, streams, self.bases, needed[streams], hash_bits)
-                self._combined.append(state)
-                states.append(state)
+                state = CombinedState(query, streams, self.bases, by, hash_bits)
+            self.combined.append(state)
+            states.append(state)
         counters = OperatorCounters(str(join), [InputCounters() for _ in join.children])
-        operator = _Operator(states, [], parent, counters)
+        operator = Operator(states, [], parent, counters)
         for c in range(len(join.children)):
             operator.paths.append(self._path(join, c, states, counters.inputs[c]))
-        self._operators.append(operator)
+        self.operators.append(operator)
         for c, child in enumerate(join.children):
             if isinstance(child, Leaf):
                 self._leaves[query.index(child.stream)] = (operator, c)
             else:
-                self._build(child, (operator, c), needed)
+                self._build(child, (operator, c), shared)
 
     def _path(
         self, join: Join, child: int, states: list[State], counters: InputCounters
@@ -132,53 +152,45 @@ class TreeEngine:
             gathered |= target.streams
         return path
 
-    def _fill(self) -> None:
-        """Compute every combined state from the base windows.
+    def see_only_new(self, mark: Mark | None) -> None:
+        """Let lookups in base windows find only what is new to a mark, or again everything."""
+        for operator in self.operators:
+            for path in operator.paths:
+                for lookup, _ in path:
+                    lookup.mark = mark
 
-        The whole content of one input of a join, looked up in all the others, is every
-        combination once.
-        """
-        for operator in reversed(self._operators):
-            if operator.parent is None:
-                continue
-            above, child = operator.parent
-            kept = above.states[child]
-            assert isinstance(kept, CombinedState)
-            first = operator.states[0]
-            rows = first_positions(first.window.ring.header, 0, len(first))
-            if isinstance(first, CombinedState):
-                tuples = first.parts(rows)
-            else:
-                (stream,) = first.streams
-                tuples = {stream: rows}
-            self._fill_from(kept, [lookup for lookup, _ in operator.paths[0]], tuples)
-
-    def _fill_from(self, kept: CombinedState, path: Sequence[Lookup], tuples: Tuples) -> None:
-        if not path:
-            kept.insert(tuples)
-            return
-        for found in path[0].matches(tuples, self._portion, StepCounters()):
-            self._fill_from(kept, path[1:], found)
+    def index_only_what_is_needed(self, *, combined_only: bool = False) -> None:
+        """Drop the indexes that only another plan needed, base windows' or not."""
+        if not combined_only:
+            by_stream = {s: self._needed[frozenset({s})] for s in range(len(self.bases))}
+            self.windows.index_only_by(by_stream)
+        for state in self.combined:
+            state.index_only_by(self._needed[state.streams])
 
     # -- what the engine holds and has counted
 
     @property
     def counters(self) -> list[OperatorCounters]:
         """The counters of every join, parents before children."""
-        return [operator.counters for operator in self._operators]
+        return [operator.counters for operator in self.operators]
+
+    def input_of(self, stream: int) -> InputCounters:
+        """The counters of the input that a stream is."""
+        operator, child = self._leaves[stream]
+        return operator.counters.inputs[child]
 
     def sizes(self) -> list[StateSize]:
         """Rows and bytes of every state, base windows first."""
-        return self.windows.sizes(self._combined)
+        return self.windows.sizes(self.combined)
 
     def states(self) -> list[State]:
         """The base windows, then the states of combinations."""
-        return [*self.bases, *self._combined]
+        return [*self.bases, *self.combined]
 
     @property
     def nbytes(self) -> int:
         """Bytes allocated for states and interned keys."""
-        return self.windows.nbytes + sum(s.nbytes for s in self._combined)
+        return self.windows.nbytes + sum(s.nbytes for s in self.combined)
 
     # -- a batch
 
@@ -200,13 +212,13 @@ class TreeEngine:
         slices = cut(arrivals, self.query.bounds.widest // 4)
         for reached, part in slices:
             for stream in sorted(part):
-                start, stop = part[stream]
-                yield from self._climb(stream, arrivals[stream], start, stop)
-            if self._memory_limit is not None:
-                self._check_memory(self._memory_limit)
+                positions = self.bases[stream].append(arrivals[stream], *part[stream])
+                self.input_of(stream).inserts += len(positions)
+                yield from self.climb(stream, positions)
+            self.check_memory()
             self._expire([min(w, reached) for w in watermarks])
         self._expire(watermarks)
-        self.windows.forget_keys()
+        self.windows.close_batch(watermarks)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Nothing waits after a batch."""
@@ -221,61 +233,63 @@ class TreeEngine:
 
         Everything below the root is recomputed; the root, which has no state, is not probed.
         """
-        self._restoring = True
+        self.restoring = True
         try:
             for _ in self.push(arrivals, watermarks):
                 raise AssertionError("a restored tuple reached the root's output")
         finally:
-            self._restoring = False
+            self.restoring = False
 
-    def _climb(
-        self, stream: int, arrivals: Arrivals, start: int, stop: int
-    ) -> Iterator[pa.RecordBatch]:
-        operator, child = self._leaves[stream]
-        tuples = {stream: self.bases[stream].append(arrivals, start, stop)}
-        yield from self._enter(operator, child, tuples)
+    def climb(self, stream: int, positions: Positions) -> Iterator[pa.RecordBatch]:
+        """Take new tuples of a stream, just stored in its window, up to the root."""
+        yield from self._enter(*self._leaves[stream], {stream: positions})
 
-    def _enter(self, operator: _Operator, child: int, tuples: Tuples) -> Iterator[pa.RecordBatch]:
+    def _enter(self, operator: Operator, child: int, tuples: Tuples) -> Iterator[pa.RecordBatch]:
         """New tuples of an input: keep them, then probe the other inputs."""
         n = length(tuples)
         counters = operator.counters.inputs[child]
         counters.arrivals += n
-        counters.inserts += n
         state = operator.states[child]
         if isinstance(state, CombinedState):
+            counters.inserts += n
             state.insert(tuples)
-        if operator.parent is None and self._restoring:
+        if operator.parent is None and self.restoring:
             return
         yield from self._probe(operator, child, 0, tuples)
 
     def _probe(
-        self, operator: _Operator, child: int, depth: int, tuples: Tuples
+        self, operator: Operator, child: int, depth: int, tuples: Tuples
     ) -> Iterator[pa.RecordBatch]:
         path = operator.paths[child]
         if depth == len(path):
             operator.counters.outputs += length(tuples)
             if operator.parent is None:
-                yield from self.windows.output.batches(tuples)
+                yield from self.root(tuples)
             else:
                 yield from self._enter(*operator.parent, tuples)
             return
         lookup, count = path[depth]
-        for found in lookup.matches(tuples, self._portion, count):
+        for found in lookup.matches(tuples, self.portion, count):
             yield from self._probe(operator, child, depth + 1, found)
 
-    def _check_memory(self, limit: int) -> None:
-        """Refuse to hold more than the limit; what expires goes after that."""
-        total = self.nbytes
-        if total > limit:
+    def check_memory(self, elsewhere: int = 0) -> None:
+        """Refuse to hold more than the limit, with so many bytes elsewhere."""
+        if self.memory_limit is None:
+            return
+        total = self.nbytes + elsewhere
+        if total > self.memory_limit:
             largest = max(self.sizes(), key=lambda size: size.bytes)
-            raise MemoryExceeded("⋈".join(largest.streams), largest.bytes, total, limit)
+            raise MemoryExceeded("⋈".join(largest.streams), largest.bytes, total, self.memory_limit)
 
-    def _expire(self, watermarks: Sequence[int]) -> None:
-        """Drop what nothing to come can join, combinations before their parts."""
-        for operator in self._operators:
+    def expire_combinations(self, watermarks: Sequence[int]) -> None:
+        """Drop the combinations that nothing to come can join."""
+        for operator in self.operators:
             for state, counters in zip(operator.states, operator.counters.inputs, strict=True):
                 if isinstance(state, CombinedState):
                     counters.deletes += state.expire(watermarks)
+
+    def _expire(self, watermarks: Sequence[int]) -> None:
+        """Drop what nothing to come can join, combinations before their parts."""
+        self.expire_combinations(watermarks)
         for stream, base in enumerate(self.bases):
-            operator, child = self._leaves[stream]
-            operator.counters.inputs[child].deletes += base.expire(watermarks)
+            self.input_of(stream).deletes += base.expire(watermarks)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from plait.engine.codes import CodeBook
 from plait.engine.counters import StateSize
-from plait.engine.ingest import Admitted, Ingest
+from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted, Ingest
 from plait.engine.output import Output
 from plait.engine.states import BaseWindow, State
 from plait.kernels.memory import HEAP, Memory
@@ -43,12 +43,21 @@ class Windows:
             for s in range(len(query.streams))
         ]
         self.output = Output(query, self.bases)
+        self.watermarks = [BEFORE_ALL_TIMES] * len(query.streams)
+        """How far the streams had come after the last batch."""
 
     def index_by(self, indexes: Indexes) -> None:
         """Have at least these indexes."""
         for stream, wanted in indexes.items():
             for classes in wanted:
                 self.bases[stream].window.add_index(classes)
+
+    def index_only_by(self, indexes: Indexes) -> None:
+        """Drop the other indexes."""
+        for stream, wanted in indexes.items():
+            window = self.bases[stream].window
+            for classes in set(window.indexes) - set(wanted):
+                window.drop_index(classes)
 
     def schema(self, stream: int) -> pa.Schema:
         """The columns of the rows of a stream that `admit` sets aside."""
@@ -61,6 +70,11 @@ class Windows:
     def cutoff(self, stream: int, watermarks: Sequence[int]) -> int:
         """Tuples of a stream that are older than this can never join again."""
         return self.bases[stream].cutoff(watermarks)
+
+    def close_batch(self, watermarks: Sequence[int]) -> None:
+        """Note how far the streams have come, and forget keys when that is due."""
+        self.watermarks = list(watermarks)
+        self.forget_keys()
 
     def forget_keys(self) -> None:
         """Give back the memory of keys that no live tuple has, when that is due."""

@@ -22,10 +22,10 @@ import numpy as np
 import pyarrow as pa
 
 from plait.bench.report import Claim, Note, Report, Series, at_most, equal, ratio_spread, spread
+from plait.engine.eddy import EddyEngine
 from plait.engine.ingest import BEFORE_ALL_TIMES
 from plait.engine.routing import Choice, History, Policy
 from plait.engine.teddy import TeddyEngine, Waited
-from plait.engine.tree import TreeEngine
 from plait.plan.routed import Eddies, Routed, Teddies
 from plait.query.bounds import global_window
 from plait.query.expr import Call, Column
@@ -266,7 +266,7 @@ def _measure(
     tables = _tables(query, window, rows, keys, seed)
     run = LocalRun(query, router)
     engine = run.engine
-    assert not isinstance(engine, TreeEngine)
+    assert isinstance(engine, EddyEngine | TeddyEngine)
     full = {
         s: engine.admit(s, _batch(tables[n].slice(0, window)), BEFORE_ALL_TIMES).arrivals
         for s, n in enumerate(query.names)

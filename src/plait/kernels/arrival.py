@@ -1,10 +1,10 @@
-"""Who was there first: rows of a ring that are older than what probes them."""
+"""Who was there first: rows of a ring that are older than what probes them, or than a mark."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from plait.kernels.jit import Ids, Ints, Positions, kernel
+from plait.kernels.jit import Bytes, Ids, Ints, Positions, kernel
 from plait.kernels.ring import ID_MASK
 
 _HALF = 1 << 31
@@ -26,3 +26,27 @@ def older(ring: Ints, rows: Positions, probes: Positions, limits: Ids) -> Positi
         out[n] = i
         n += (age < limit) & (limit < _HALF)
     return out[:n]
+
+
+@kernel
+def behind_first(ring: Ints, rows: Positions, n: int) -> Positions:
+    """Which of the rows are not among the first `n` rows of the ring."""
+    head, capacity = ring[1], ring[3]
+    out = np.empty(len(rows), np.int32)
+    found = 0
+    for i in range(len(rows)):
+        age = rows[i] - head
+        age = age + capacity if age < 0 else age
+        out[found] = i
+        found += age >= n
+    return out[:found]
+
+
+@kernel
+def keep_first(keep: Bytes, ring: Ints, rows: Positions, n: int) -> None:
+    """Set `keep` where a row is among the first `n` rows of the ring."""
+    head, capacity = ring[1], ring[3]
+    for i in range(len(rows)):
+        age = rows[i] - head
+        age = age + capacity if age < 0 else age
+        keep[i] |= age < n

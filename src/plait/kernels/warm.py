@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plait.kernels import arrival, gather, hashing, ring
+from plait.kernels import arrival, gather, hashing, order, ring
 from plait.kernels.index import new_cursor, sweep
 from plait.kernels.intern import Interner
 from plait.kernels.jit import Ints
@@ -32,6 +32,9 @@ def warm() -> None:
     ids = ring.ids_of(window.ring.header, rows)
     ring.positions_of(window.ring.header, ids)
     arrival.older(window.ring.header, rows, rows, ids)
+    arrival.behind_first(window.ring.header, rows, 1)
+    arrival.keep_first(np.ones(4, np.uint8), window.ring.header, rows, 1)
+    order.time_order(times)
     from_arrow = times.copy()
     from_arrow.flags.writeable = False
     hashing.combine(times.copy(), from_arrow, hashing.ALL_BITS)

@@ -202,11 +202,16 @@ class Window:
         earliest = self.ring.columns["earliest"] if self.spans else _NO_TIMES
         return self.indexes[classes].probe(earliest, keys, lo, hi, cursor, limit)
 
-    def add_index(self, classes: tuple[int, ...]) -> None:
-        """Index the rows by further classes, whose codes the window must have."""
+    def add_index(self, classes: tuple[int, ...], codes: Mapping[int, Ints] | None = None) -> None:
+        """Index the rows by further classes.
+
+        Their codes are those of the window, or given: by position, for the whole ring.
+        """
         if classes in self.indexes:
             return
-        latest, codes = self.latest.copy(), {c: self.codes(c).copy() for c in classes}
+        if codes is None:
+            codes = {c: self.codes(c).copy() for c in classes}
+        latest = self.latest.copy()
         index = Index(self.ring, classes, self._mask)
         nodes = self.ring.columns[index.nodes]
         nodes[:, LATEST] = latest
@@ -215,6 +220,23 @@ class Window:
             self.ring.remove_column(name)
         self.indexes[classes] = index
         index.link(len(self))
+
+    def drop_index(self, classes: tuple[int, ...]) -> None:
+        """Do without an index from now on; what only its nodes kept of a row is kept apart."""
+        if classes not in self.indexes:
+            return
+        ring, index = self.ring, self.indexes[classes]
+        nodes = ring.columns[index.nodes]
+        if len(self.indexes) == 1:
+            ring.add_column("latest", np.int64)
+            ring.columns["latest"][:] = nodes[:, LATEST]
+        if len(classes) == 1 and classes[0] in self.classes:
+            ring.add_column(f"code:{classes[0]}", np.int64)
+            ring.columns[f"code:{classes[0]}"][:] = nodes[:, KEY]
+        del self.indexes[classes]
+        ring.remove_column(index.nodes)
+        ring.remove_column(index.ranks)
+        ring.memory.free(index.heads)
 
     def drop(self, n: int) -> None:
         """Forget the `n` oldest rows."""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
 from plait.engine.engines import Engine, make_engine
 from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted
-from plait.errors import SourceError
+from plait.engine.migrate.choose import Chooser, moving_unless_dearer
+from plait.engine.migrate.parallel_track import ParallelTrack
+from plait.engine.migrate.record import Migration, Order, Strategy
+from plait.engine.migrate.strategy import check_request, migrate, settled
+from plait.errors import MigrationError, PlaitError, SourceError
 from plait.plan.jtree import mjoin
 from plait.plan.routed import Plan
+from plait.query.compare import difference
 from plait.query.query import Query
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
@@ -57,14 +62,17 @@ class LocalRun:
     ) -> None:
         self.query = query
         self.plan: Plan = mjoin(query) if plan is None else plan
-        self._portion = portion
-        self._memory_limit = memory_limit
         self.engine: Engine = make_engine(
             query, self.plan, hash_bits=hash_bits, portion=portion, memory_limit=memory_limit
         )
         self.counts = Counts.of(query.names)
         self._newest = [BEFORE_ALL_TIMES] * len(query.streams)
         self._late: dict[str, list[pa.RecordBatch]] = {name: [] for name in query.names}
+        self._done: list[Migration] = []
+        self._queued: list[tuple[Migration, Chooser]] = []
+        self._waited: list[pa.RecordBatch] = []
+        self._within_batch = False
+        self._finished = False
 
     @property
     def watermarks(self) -> dict[str, int | None]:
@@ -99,7 +107,11 @@ class LocalRun:
         self._newest = newest
         watermarks = [self._watermark(s) for s in range(len(newest))]
         self.counts.batches += 1
+        self._within_batch = True
+        yield from self._counted(self._that_waited())
         yield from self._counted(self.engine.push(arrivals, watermarks))
+        self._within_batch = False
+        self._settle()
 
     def _count(self, name: str, admitted: Admitted) -> None:
         self.counts.rows[name] += admitted.rows
@@ -114,25 +126,91 @@ class LocalRun:
     def finish(self) -> Iterator[pa.RecordBatch]:
         """The results that still waited for company after the last batch; must be exhausted.
 
-        There are none unless the plan lets tuples wait beyond their batch.
+        There are none unless the plan lets tuples wait beyond their batch, or a migration holds
+        results back.
         """
+        self._finished = True
+        yield from self._counted(self._that_waited())
         yield from self._counted(self.engine.finish())
 
-    def switch(self, plan: Plan) -> pa.Table:
-        """Go on with another plan from the next batch on; the results that still waited.
+    # -- another plan
 
-        The windows stay. What the new plan needs beside them is computed from them.
+    @property
+    def migrations(self) -> list[Migration]:
+        """All migrations so far: those done, the one under way, those queued."""
+        under_way = [self.engine.record] if isinstance(self.engine, ParallelTrack) else []
+        return [*self._done, *under_way, *(request for request, _ in self._queued)]
+
+    def migrate(
+        self,
+        plan: Plan,
+        strategy: Strategy | Literal["auto"] = "moving-state",
+        *,
+        order: Order = "any",
+        query: Query | None = None,
+        choose: Chooser = moving_unless_dearer,
+    ) -> Migration:
+        """Go on with another plan from the next batch on; no result is lost or repeated.
+
+        Moving state is done when this returns; a parallel track runs both plans until the old one
+        has no old tuple left. While it does, and in the middle of a batch, a migration is queued,
+        and begins between two batches when its turn comes; if it does not fit into the memory
+        limit then, its record says so. `query` is the one that the plan was made for, if that is
+        to be checked. What is refused changes nothing: the query runs on.
         """
-        waited = pa.Table.from_batches(list(self.finish()), self.query.schema)
-        self.engine = make_engine(
-            self.query,
-            plan,
-            portion=self._portion,
-            windows=self.engine.windows,
-            memory_limit=self._memory_limit,
+        if query is not None and query != self.query:
+            raise MigrationError(
+                f"the plan {plan} is for another query: {difference(query, self.query)}",
+                remedy="make a plan for the query that runs",
+            )
+        running = self._queued[-1][0].new if self._queued else self.plan
+        check_request(self.query, running, plan, strategy, order)
+        if self._finished:
+            raise MigrationError(
+                f"the query has finished, so it cannot go on with {plan}",
+                remedy="start it again with this plan",
+            )
+        request = Migration(strategy, running, plan, order)
+        if self.engine.migrating or self._within_batch:
+            self._queued.append((request, choose))
+            return request
+        return self._begin(request, choose)
+
+    def _begin(self, request: Migration, choose: Chooser) -> Migration:
+        done = migrate(
+            self.engine,
+            request.new,
+            request.strategy,
+            order=request.order,
+            start=self.counts.batches,
+            choose=choose,
         )
-        self.plan = plan
-        return waited
+        self.engine, self.plan = done.engine, request.new
+        self._waited += done.waited
+        if self.engine.migrating:
+            return done.record
+        self.engine = settled(self.engine)
+        self._done.append(done.record)
+        return done.record
+
+    def _settle(self) -> None:
+        """Let go of a plan that has nothing left to do, and begin what was queued."""
+        if isinstance(self.engine, ParallelTrack) and not self.engine.migrating:
+            self._done.append(self.engine.record)
+            self.engine = self.engine.new
+        while self._queued and not self.engine.migrating:
+            request, choose = self._queued.pop(0)
+            try:
+                self._begin(request, choose)
+            except PlaitError as error:
+                # Nobody waits for an answer any more: the query runs on, and the record says why.
+                here = self.counts.batches
+                self._done.append(replace(request, start=here, end=here, refused=str(error)))
+
+    def _that_waited(self) -> Iterator[pa.RecordBatch]:
+        """Results that an engine had not emitted when it was replaced."""
+        waited, self._waited = self._waited, []
+        yield from waited
 
     def _counted(self, found: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for results in found:

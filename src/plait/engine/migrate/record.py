@@ -1,0 +1,64 @@
+"""What is said about a migration: how it is made, and what it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from plait.plan.boxes import Box
+from plait.plan.routed import Plan
+
+Strategy = Literal["moving-state", "parallel-track"]
+STRATEGIES: tuple[Strategy, ...] = ("moving-state", "parallel-track")
+
+Order = Literal["any", "timestamp"]
+ORDERS: tuple[Order, ...] = ("any", "timestamp")
+"""How results come during a migration stage: as they are found, or in timestamp order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One migration.
+
+    `start` and `end` are numbers of batches: those before it began, and those until the old plan
+    was gone. A moving state ends where it starts. `start` is None while the migration is queued,
+    `end` while it is under way.
+    """
+
+    strategy: Strategy | Literal["auto"]
+    old: Plan
+    new: Plan
+    order: Order = "any"
+    start: int | None = None
+    end: int | None = None
+    boxes: tuple[Box, ...] = ()
+    """The sub-plans that were replaced; everything outside them ran on with its states."""
+    shared: int = 0
+    """Combined tuples in states that both plans have, shared and not copied."""
+    recomputed: int = 0
+    """Combined tuples that had to be computed anew."""
+    discarded: int = 0
+    """Combined tuples of the old plan that the new one has no use for."""
+    probes: int = 0
+    """Lookups made to compute them."""
+    visited: int = 0
+    """Rows that these lookups looked at."""
+    pause: float = 0.0
+    """Seconds in which nothing was joined."""
+    old_results: int = 0
+    """Results of the old plan during the stage."""
+    new_results: int = 0
+    """Results of the new plan during the stage."""
+    reason: str = ""
+    """Why this strategy, if it was left open."""
+    refused: str = ""
+    """Why it was not made after all, when its turn came."""
+
+    @property
+    def status(self) -> Literal["queued", "under way", "done", "refused"]:
+        """Where it stands."""
+        if self.refused:
+            return "refused"
+        if self.start is None:
+            return "queued"
+        return "under way" if self.end is None else "done"

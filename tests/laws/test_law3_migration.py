@@ -1,0 +1,378 @@
+"""Law 3: the same multiset as the oracle for a migration by each strategy at every instant.
+
+Every pair of plans of three and four streams, at the batch boundaries of small, mean histories
+(few keys, ties, disorder, a stream that lags); sampled pairs of five and six streams; several
+migrations one after the other, also asked for while one is under way.
+"""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from random import Random
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plait.cluster.processor import Engines, Live, OwnEngines
+from plait.engine.migrate import Order, Strategy, migrate
+from plait.kernels.memory import Memory
+from plait.plan.enumerate import all_plans, sample_plan
+from plait.plan.examples import chain, clique, cycle, star
+from plait.plan.jtree import Node
+from plait.plan.routed import Eddies, Plan, Teddies
+from plait.query.query import Query
+from plait.runtime.arena import Arena, Places
+from plait.runtime.local import LocalRun
+from plait.testing.histories import History, cases, crowds
+from plait.testing.laws import difference, expected
+from plait.testing.oracle import Result, multiset, oracle, split_late
+from plait.testing.processors import Cluster
+
+Way = tuple[Strategy, Order]
+MOVING: Way = ("moving-state", "any")
+PARALLEL: Way = ("parallel-track", "any")
+HELD_BACK: Way = ("parallel-track", "timestamp")
+WINDOW, DELAY, TICKS = 4, 2, 3
+SEEDS = st.integers(0, 10**6)
+Graph = Callable[[int], Query]
+
+
+def mean_history(
+    graph: Query, *, batches: int, rows: int, seed: int, keys: int = 2, disorder: int = DELAY
+) -> History:
+    """Few keys, ties, disorder up to the delay, a last stream that lags; windows of a few ticks.
+
+    So the last old tuple is gone a few batches after any instant.
+    """
+    random = Random(seed)
+    size = len(graph.streams)
+    matrix = tuple(tuple(0 if i == j else WINDOW for j in range(size)) for i in range(size))
+    streams = tuple(replace(s, delay=disorder) for s in graph.streams)
+    query = replace(graph, streams=streams, bounds=replace(graph.bounds, matrix=matrix))
+    found: list[dict[str, list[dict[str, object]]]] = []
+    for batch in range(batches):
+        found.append({})
+        for number, stream in enumerate(query.streams):
+            begin = TICKS * batch - (TICKS if number == size - 1 else 0)
+            for _ in range(random.randint(1, rows)):
+                tick = begin + random.randint(-disorder, TICKS - 1)
+                row: dict[str, object] = {f.name: random.randrange(keys) for f in stream.fields}
+                found[-1].setdefault(stream.name, []).append(row | {stream.time: tick})
+    return History(query, tuple(found))
+
+
+def collect(run: LocalRun, batches: Sequence[Mapping[str, pa.Table]]) -> Counter[Result]:
+    found: Counter[Result] = Counter()
+    for batch in batches:
+        found += multiset(run.push(batch))
+    return found
+
+
+def ended(run: LocalRun) -> Counter[Result]:
+    return multiset(pa.Table.from_batches(list(run.finish()), run.query.schema))
+
+
+def check_pairs(
+    history: History, plans: Sequence[Node], ways: Sequence[Way], per_pair: int | None = None
+) -> None:
+    """From every plan to every other, by each way, at every instant.
+
+    With `per_pair`, each pair is tried at so many of the instants, other pairs at other ones.
+    """
+    wanted, _ = expected(history)
+    assert wanted, "a history without results shows nothing"
+    tables = history.tables()
+    instants = range(len(tables) + 1)
+    finished = 0
+    for i, old in enumerate(plans):
+        run, before = LocalRun(history.query, old), Counter[Result]()
+        for instant in instants:
+            for j, (new, way) in enumerate(product(plans, ways)):
+                if per_pair and (i + j * per_pair + instant) % len(instants) >= per_pair:
+                    continue
+                other = copy.deepcopy(run, {id(run.query): run.query})
+                other.migrate(new, way[0], order=way[1])
+                found = before + collect(other, tables[instant:]) + ended(other)
+                about = f"{old} → {new} by {way} before batch {instant}\n{history!r}"
+                assert found == wanted, f"{difference(found, wanted)}\n{about}"
+                (migration,) = other.migrations
+                finished += way != MOVING and migration.status == "done"
+            if instant < len(tables):
+                before += multiset(run.push(tables[instant]))
+    assert finished or MOVING in ways, "no parallel track came to its end"
+
+
+@pytest.mark.parametrize("way", [MOVING, PARALLEL, HELD_BACK], ids=" ".join)
+@pytest.mark.parametrize("graph", [chain, clique])
+def test_oracle_every_pair_of_shapes_of_three_streams(graph: Graph, way: Way) -> None:
+    history = mean_history(graph(3), batches=5, rows=3, seed=1)
+    check_pairs(history, list(all_plans(history.query, orders="default")), [way], per_pair=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [MOVING, PARALLEL, HELD_BACK], ids=" ".join)
+@pytest.mark.parametrize("graph", [chain, star, clique])
+def test_oracle_every_pair_of_three_streams_at_every_instant(graph: Graph, way: Way) -> None:
+    history = mean_history(graph(3), batches=6, rows=4, seed=2)
+    plans = list(all_plans(history.query, orders="all" if graph is not clique else "default"))
+    check_pairs(history, plans, [way])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [MOVING, PARALLEL], ids=" ".join)
+@pytest.mark.parametrize("graph", [chain, star, cycle, clique])
+def test_oracle_every_pair_of_four_streams(graph: Graph, way: Way) -> None:
+    history = mean_history(graph(4), batches=5, rows=3, seed=3)
+    plans = list(all_plans(history.query, orders="default"))
+    check_pairs(history, plans, [way], per_pair=1 if len(plans) > 15 else 3)
+
+
+# --- many migrations, at random ------------------------------------------------------------------
+
+
+def _some_plan(query: Query, random: Random, routers: bool) -> Plan:
+    if routers and random.random() < 0.2:
+        return random.choice((Eddies(intake=2), Teddies(patience=2, packet_limit=3)))
+    return sample_plan(query, random)
+
+
+def run_at_random(
+    history: History, seed: int, *, hash_bits: int = 64, routers: bool = False, often: float = 0.6
+) -> LocalRun:
+    """Migrations at random instants, several at once and while others are under way."""
+    random = Random(seed)
+    query = history.query
+    wanted, _ = expected(history)
+    run = LocalRun(query, sample_plan(query, random), hash_bits=hash_bits)
+    found: Counter[Result] = Counter()
+    about = [f"start {run.plan}"]
+    running = run.plan
+    for number, batch in enumerate(history.tables()):
+        while random.random() < often:
+            plan = _some_plan(query, random, routers)
+            trees = not any(isinstance(p, Teddies | Eddies) for p in (plan, running))
+            ways = [MOVING, PARALLEL, PARALLEL, HELD_BACK] if trees else [MOVING]
+            strategy, order = random.choice(ways)
+            run.migrate(plan, strategy, order=order)
+            running = plan
+            about.append(f"batch {number}: {strategy} ({order}) to {plan}")
+        found += multiset(run.push(batch))
+    found += ended(run)
+    assert found == wanted, "\n".join([difference(found, wanted), *about, repr(history)])
+    assert run.counts.results == wanted.total()
+    return run
+
+
+@settings(max_examples=12)
+@given(cases(streams=st.integers(3, 4)), SEEDS, st.sampled_from((64, 0)))
+def test_oracle_migrations_at_random(history: History, seed: int, hash_bits: int) -> None:
+    run_at_random(history, seed, hash_bits=hash_bits, routers=True)
+
+
+@pytest.mark.slow
+@settings(max_examples=100)
+@given(cases(streams=st.integers(2, 5), late=True), SEEDS, st.sampled_from((64, 0)))
+def test_oracle_migrations_at_random_thoroughly(
+    history: History, seed: int, hash_bits: int
+) -> None:
+    run_at_random(history, seed, hash_bits=hash_bits, routers=True)
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(cases(streams=st.integers(5, 6)), SEEDS)
+def test_oracle_sampled_pairs_of_five_and_six_streams(history: History, seed: int) -> None:
+    run_at_random(history, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=80)
+@given(crowds(streams=st.integers(3, 4), late=True), SEEDS)
+def test_oracle_crowds(history: History, seed: int) -> None:
+    run_at_random(history, seed, often=0.4)
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(crowds(streams=st.integers(3, 5)), SEEDS)
+def test_oracle_crowds_in_slices_with_small_blocks(history: History, seed: int) -> None:
+    """The old plan goes in the middle of a batch, and states are compacted all the time."""
+    with (
+        patch("plait.engine.slices.ROWS_PER_SLICE", 1),
+        patch("plait.engine.states._SMALL", 2),
+    ):
+        run_at_random(history, seed, often=0.4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_oracle_queued_migrations_have_their_turn(seed: int) -> None:
+    """A long history, so that several parallel tracks end and queued ones begin."""
+    history = mean_history(clique(3), batches=24, rows=2, seed=seed)
+    run = run_at_random(history, seed, often=0.25)
+    done = [m for m in run.migrations if m.status == "done"]
+    assert len(done) >= 3
+    assert any(m.strategy == "parallel-track" and m.end for m in done)
+
+
+# --- the order of results ------------------------------------------------------------------------
+
+
+def out_of_order(history: History, old: Node, new: Node, instant: int, order: Order) -> int:
+    """Pairs of results that break lemma 2.1: no timestamp of the earlier one is the smaller.
+
+    Ties count as order. Within a batch outside the migration stage the engine promises nothing.
+    """
+    run = LocalRun(history.query, old)
+    names = [o.name for o in history.query.select if o.name.endswith("_ts")]
+    emitted: list[tuple[int, tuple[int, ...]]] = []
+    for number, batch in enumerate(history.tables()):
+        if number == instant:
+            run.migrate(new, "parallel-track", order=order)
+        staged = run.engine.migrating
+        table = run.push(batch)
+        columns = [table[name].cast(pa.int64()).to_pylist() for name in names]
+        emitted += [(-1 if staged else number, stamp) for stamp in zip(*columns, strict=True)]
+    return sum(
+        all(a > b for a, b in zip(t, later, strict=True))
+        for i, (batch, t) in enumerate(emitted)
+        for other, later in emitted[i + 1 :]
+        if batch == -1 or batch != other
+    )
+
+
+def check_order(graph: Query, seed: int, rows: int) -> None:
+    """Streams in order, as the lemma has them; without holding back, the order is lost."""
+    history = mean_history(graph, batches=7, rows=rows, seed=seed, disorder=0)
+    plans = list(all_plans(history.query, orders="default"))
+    lost = 0
+    for old, new in product(plans, plans):
+        assert out_of_order(history, old, new, 3, "timestamp") == 0, f"{old} → {new}"
+        lost += out_of_order(history, old, new, 3, "any")
+    assert lost, "a history in which order is never lost shows nothing"
+
+
+def test_results_in_timestamp_order() -> None:
+    check_order(chain(3), seed=1, rows=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_results_in_timestamp_order_thoroughly(seed: int) -> None:
+    check_order(clique(3), seed, rows=4)
+
+
+# --- crash and recovery --------------------------------------------------------------------------
+
+
+@dataclass
+class Migrating:
+    """Engines that go over to another plan when a batch takes them, now and then."""
+
+    engines: Engines
+    random: Random
+    plan: Node
+    begun: int = 0
+
+    def take(self, number: int, token: str, query: Query) -> Live | None:
+        live = self.engines.take(number, token, query)
+        if live is not None and not live.engine.migrating and self.random.random() < 0.7:
+            strategy, _ = self.random.choice((MOVING, PARALLEL))
+            live.engine = migrate(live.engine, self.plan, strategy).engine
+            self.begun += 1
+        return live
+
+    def memory(self, number: int) -> Memory:
+        return self.engines.memory(number)
+
+    def put(self, number: int, live: Live) -> None:
+        self.engines.put(number, live)
+
+    def drop(self, number: int, live: Live) -> None:
+        self.engines.drop(number, live)
+
+
+def check_crashes(
+    history: History, processors: int, seed: int, engines: Sequence[Engines] = ()
+) -> int:
+    """Engines migrate at the beginning of a batch; one that is lost is rebuilt as the new plan."""
+    random = Random(seed)
+    query = history.query
+    plan = sample_plan(query, random)
+    given_ = engines or (OwnEngines(), OwnEngines())
+    workers = [Migrating(own, random, plan) for own in given_]
+    cluster = Cluster(query, plan, processors, workers)
+    found: Counter[Result] = Counter()
+    for batch in history.tables():
+        if random.random() < 0.5:
+            narrow = cluster.processor.query
+            plan = sample_plan(narrow, random)
+            cluster.processor = replace(cluster.processor, plan=plan)
+            for worker in workers:
+                worker.plan = plan
+        found += multiset(
+            cluster.run(
+                batch,
+                worker_of=lambda _: random.randrange(2),
+                die=lambda _processor, _step: random.random() < 0.2,
+            )
+        )
+    on_time, _ = split_late(query, history.batches)
+    wanted = oracle(query, on_time)
+    assert found == wanted, f"{difference(found, wanted)}\n{history!r}"
+    return sum(worker.begun for worker in workers)
+
+
+@settings(max_examples=6)
+@given(cases(streams=st.just(3), late=True), st.integers(1, 2), SEEDS)
+def test_oracle_crashes_in_the_middle_of_a_migration(
+    history: History, processors: int, seed: int
+) -> None:
+    check_crashes(history, processors, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(cases(streams=st.integers(3, 4), late=True), st.integers(1, 3), SEEDS)
+def test_oracle_crashes_in_the_middle_of_a_migration_thoroughly(
+    history: History, processors: int, seed: int
+) -> None:
+    check_crashes(history, processors, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=30)
+@given(crowds(streams=st.just(3)), st.integers(1, 2), SEEDS)
+def test_oracle_crashes_with_crowded_windows(history: History, processors: int, seed: int) -> None:
+    check_crashes(history, processors, seed)
+
+
+def test_oracle_engines_change_hands_in_the_middle_of_a_migration() -> None:
+    """Two workers that share an arena: a parallel track goes from one to the other."""
+    begun = 0
+    for seed in range(3):
+        with tempfile.TemporaryDirectory() as folder:
+            places = Places(Path(folder, "memory"), Path(folder, "disk"), smallest=1)
+            shared = [Arena("run", places), Arena("run", places)]
+            history = mean_history(clique(3), batches=7, rows=3, seed=seed)
+            begun += check_crashes(history, 1, seed, shared)
+    assert begun >= 5
+
+
+@pytest.mark.slow
+@settings(max_examples=15)
+@given(crowds(streams=st.just(3)), st.integers(1, 2), SEEDS)
+def test_oracle_engines_change_hands_in_the_middle_of_a_migration_thoroughly(
+    history: History, processors: int, seed: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        places = Places(Path(folder, "memory"), Path(folder, "disk"), limit=1 << 15, smallest=1)
+        check_crashes(history, processors, seed, [Arena("run", places), Arena("run", places)])
