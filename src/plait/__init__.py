@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from plait.api import join as join
     from plait.api import sql as sql
     from plait.runtime.spark.aside import each_batch as each_batch
+    from plait.runtime.spark.control import migrate as migrate
     from plait.runtime.spark.progress import listen as listen
     from plait.runtime.spark.progress import progress as progress
     from plait.runtime.spark.requirements import check_environment as check_environment
@@ -22,6 +23,7 @@ __all__ = [
     "errors",
     "join",
     "listen",
+    "migrate",
     "progress",
     "sql",
     "why",
@@ -33,6 +35,7 @@ _PLACES = {
     "check_environment": "plait.runtime.spark.requirements",
     "each_batch": "plait.runtime.spark.aside",
     "listen": "plait.runtime.spark.progress",
+    "migrate": "plait.runtime.spark.control",
     "progress": "plait.runtime.spark.progress",
     "why": "plait.runtime.spark.why",
 }

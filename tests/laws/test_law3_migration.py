@@ -11,7 +11,7 @@ import copy
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -22,9 +22,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.cluster.processor import Engines, Live, OwnEngines
-from plait.engine.migrate import Order, Strategy, migrate
-from plait.kernels.memory import Memory
+from plait.cluster.epochs import Epoch
+from plait.cluster.processor import Engines
+from plait.engine.migrate import Order, Strategy
 from plait.plan.enumerate import all_plans, sample_plan
 from plait.plan.examples import chain, clique, cycle, star
 from plait.plan.jtree import Node
@@ -273,62 +273,35 @@ def test_results_in_timestamp_order_thoroughly(seed: int) -> None:
 # --- crash and recovery --------------------------------------------------------------------------
 
 
-@dataclass
-class Migrating:
-    """Engines that go over to another plan when a batch takes them, now and then."""
-
-    engines: Engines
-    random: Random
-    plan: Node
-    begun: int = 0
-
-    def take(self, number: int, token: str, query: Query) -> Live | None:
-        live = self.engines.take(number, token, query)
-        if live is not None and not live.engine.migrating and self.random.random() < 0.7:
-            strategy, _ = self.random.choice((MOVING, PARALLEL))
-            live.engine = migrate(live.engine, self.plan, strategy).engine
-            self.begun += 1
-        return live
-
-    def memory(self, number: int) -> Memory:
-        return self.engines.memory(number)
-
-    def put(self, number: int, live: Live) -> None:
-        self.engines.put(number, live)
-
-    def drop(self, number: int, live: Live) -> None:
-        self.engines.drop(number, live)
-
-
 def check_crashes(
     history: History, processors: int, seed: int, engines: Sequence[Engines] = ()
 ) -> int:
-    """Engines migrate at the beginning of a batch; one that is lost is rebuilt as the new plan."""
+    """The driver decides on other plans now and then; how many migrations processors made."""
     random = Random(seed)
     query = history.query
     plan = sample_plan(query, random)
-    given_ = engines or (OwnEngines(), OwnEngines())
-    workers = [Migrating(own, random, plan) for own in given_]
-    cluster = Cluster(query, plan, processors, workers)
+    cluster = Cluster(query, plan, processors, engines)
     found: Counter[Result] = Counter()
+    epoch: Epoch | None = None
+    begun: set[tuple[int, int]] = set()
     for batch in history.tables():
         if random.random() < 0.5:
-            narrow = cluster.processor.query
-            plan = sample_plan(narrow, random)
-            cluster.processor = replace(cluster.processor, plan=plan)
-            for worker in workers:
-                worker.plan = plan
+            strategy, _ = random.choice((MOVING, PARALLEL))
+            number = 1 if epoch is None else epoch.number + 1
+            epoch = Epoch(number, sample_plan(cluster.processor.query, random), strategy)
         found += multiset(
             cluster.run(
                 batch,
                 worker_of=lambda _: random.randrange(2),
                 die=lambda _processor, _step: random.random() < 0.2,
+                epoch=epoch,
             )
         )
+        begun |= {(r.processor, m["start"]) for r in cluster.reports for m in r.migrations}
     on_time, _ = split_late(query, history.batches)
     wanted = oracle(query, on_time)
     assert found == wanted, f"{difference(found, wanted)}\n{history!r}"
-    return sum(worker.begun for worker in workers)
+    return len(begun)
 
 
 @settings(max_examples=6)

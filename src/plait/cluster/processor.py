@@ -31,14 +31,20 @@ import numpy as np
 import pyarrow as pa
 
 from plait.cluster.contract import Contract, check_contract
+from plait.cluster.epochs import Epoch
 from plait.cluster.idle import followed
 from plait.cluster.packets import LATE, Packet, decode_rows, encode_rows
 from plait.cluster.report import Report, added
 from plait.engine.engines import Engine, make_engine
 from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals, event_times
+from plait.engine.migrate.parallel_track import ParallelTrack
+from plait.engine.migrate.record import Migration
+from plait.engine.migrate.strategy import migrate, plan_of, settled
 from plait.engine.windows import Windows
 from plait.kernels.memory import HEAP, Memory
+from plait.plan.jtree import Join, Leaf
 from plait.plan.routed import Plan
+from plait.plan.serde import from_dict, to_dict
 from plait.query.query import Query
 
 
@@ -144,19 +150,41 @@ class Processor:
         packets: Iterable[Packet],
         store: Store,
         engines: Engines,
+        epoch: Epoch | None = None,
     ) -> Iterator[pa.RecordBatch | Aside | Report]:
-        """Join one batch of packets; yields results, rows set aside, and at the end the report."""
+        """Join one batch of packets; yields results, rows set aside, and at the end the report.
+
+        If the `epoch` is new, the engine goes on with its plan; an engine that is still in the
+        middle of a migration does so in a later batch.
+        """
         began = time.perf_counter()
         header = self._header(store)
         live, rebuilt = self._live(number, header, store, engines)
-        report = Report(number, header["batch"] + 1, rebuilt=rebuilt, plan=str(self.plan))
+        report = Report(number, header["batch"] + 1, rebuilt=rebuilt, epoch=header.get("epoch", 0))
         try:
+            yield from self._migrate(live, epoch, report)
             yield from self._join(packets, store, live, header, report, began)
         except BaseException:
             engines.drop(number, live)
             raise
         engines.put(number, live)
         yield report
+
+    def _migrate(self, live: Live, epoch: Epoch | None, report: Report) -> Iterator[pa.RecordBatch]:
+        """Go over to the plan of a new epoch; yields results that had waited in the old engine."""
+        live.engine = settled(live.engine)
+        if epoch is None or epoch.number <= report.epoch or live.engine.migrating:
+            return
+        report.epoch = epoch.number
+        if plan_of(live.engine) == epoch.plan:
+            return
+        done = migrate(live.engine, epoch.plan, epoch.strategy, start=report.batch - 1)
+        live.engine = done.engine
+        if not live.engine.migrating:
+            report.migrations.append(_described(done.record))
+        for found in done.waited:
+            report.results += found.num_rows
+            yield found
 
     def _join(
         self,
@@ -199,6 +227,10 @@ class Processor:
             report.results += found.num_rows
             yield found
         joined = time.perf_counter()
+        if isinstance(live.engine, ParallelTrack):
+            report.migrations.append(_described(live.engine.record))
+        plan = plan_of(live.engine)
+        report.plan = str(plan)
         report.written_bytes = self._write_segments(store, live, report.batch, kept, watermarks)
         live.token = uuid.uuid4().hex
         report.segments = len(live.segments)
@@ -219,6 +251,9 @@ class Processor:
             "newest": live.newest,
             "heard": heard,
             "total": report.total,
+            "epoch": report.epoch,
+            "plan": _stored(plan),
+            "asked": _stored(self.plan),
         }
         store.write_header(json.dumps(written))
 
@@ -250,7 +285,7 @@ class Processor:
         if token:
             self._check_contract(store)
         windows = Windows(self.query, {}, memory=engines.memory(number))
-        engine = make_engine(self.query, self.plan, windows=windows)
+        engine = make_engine(self.query, self._plan(header), windows=windows)
         live = Live(token, engine, list(header["newest"]))
         rows: dict[int, list[pa.RecordBatch]] = {}
         stored = []
@@ -264,6 +299,13 @@ class Processor:
         }
         live.engine.restore(arrivals, self._watermarks(live.newest))
         return live, bool(token)
+
+    def _plan(self, header: dict[str, Any]) -> Plan:
+        """The plan to go on with: the one in the header, unless another one is asked for now."""
+        stored = header.get("plan")
+        if stored is None or header["asked"] != _stored(self.plan):
+            return self.plan
+        return from_dict(stored, self.query)
 
     def _check_contract(self, store: Store) -> None:
         check_contract(store.read_contract(), self.contract)
@@ -333,6 +375,29 @@ def _gather(packets: Iterable[Packet], names: tuple[str, ...], report: Report) -
     for stream, parts in copies.items():
         came.rows.setdefault(stream, []).extend(parts)
     return came
+
+
+def _stored(plan: Plan) -> dict[str, object] | None:
+    """A tree of joins in the types of JSON; a router follows from the query."""
+    return to_dict(plan) if isinstance(plan, Join | Leaf) else None
+
+
+def _described(record: Migration) -> dict[str, Any]:
+    """A migration in the types of JSON."""
+    return {
+        "status": record.status,
+        "strategy": record.strategy,
+        "old": str(record.old),
+        "new": str(record.new),
+        "start": record.start,
+        "end": record.end,
+        "shared": record.shared,
+        "recomputed": record.recomputed,
+        "pause": record.pause,
+        "old_results": record.old_results,
+        "new_results": record.new_results,
+        "reason": record.reason,
+    }
 
 
 def _add(counts: dict[str, int], name: str, n: int) -> None:

@@ -86,6 +86,10 @@ class Progress:
     segments: int = 0
     plans: Mapping[int, str] = field(default_factory=dict)
     """The plan that each processor runs."""
+    epochs: Mapping[int, int] = field(default_factory=dict)
+    """The newest decision of the driver that each processor has followed."""
+    migrations: tuple[tuple[int, Mapping[str, Any]], ...] = ()
+    """By processor, the changes of plan in the remembered batches, each as it stood last."""
 
     @property
     def last(self) -> Batch | None:
@@ -128,7 +132,20 @@ def progress(batches: Iterable[tuple[int, Sequence[Report], Mapping[str, int]]])
         sum(r.state_bytes for r in newest),
         sum(r.segments for r in newest),
         {r.processor: r.plan for r in sorted(newest, key=lambda r: r.processor)},
+        {r.processor: r.epoch for r in sorted(newest, key=lambda r: r.processor)},
+        _migrations([reports for _, reports, _ in known]),
     )
+
+
+def _migrations(batches: Sequence[Sequence[Report]]) -> tuple[tuple[int, Mapping[str, Any]], ...]:
+    """Each migration once, as it was reported last; it is known by where and when it began."""
+    latest = {
+        (r.processor, m["start"], m["new"]): m
+        for reports in batches
+        for r in reports
+        for m in r.migrations
+    }
+    return tuple((processor, m) for (processor, _, _), m in latest.items())
 
 
 def _together(parts: Mapping[int, Mapping[str, Any]], later: int) -> Counted:
@@ -227,6 +244,12 @@ def _notes(found: Progress) -> list[str]:
         f"{found.segments:,} segments; {total.written_bytes:,} bytes written",
         f"engines reused {total.reused:,} times, rebuilt {total.rebuilt:,} times",
         f"processors {len(total.routed)}; the hottest is {hot} with {times:.2f} times the mean",
+        *(
+            f"migration on {p} to {m['new']} by {m['strategy'].replace('-', ' ')}: {m['status']}, "
+            f"{m['shared']:,} combined tuples shared, {m['recomputed']:,} recomputed, "
+            f"pause {m['pause']:.3f} s"
+            for p, m in found.migrations
+        ),
         *(f"plan {plan}" + ("" if len(plans) == 1 else _on(found.plans, plan)) for plan in plans),
     ]
 

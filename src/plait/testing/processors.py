@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from plait.cluster.contract import contract
+from plait.cluster.epochs import Epoch
 from plait.cluster.packets import Packer, Packet, lean
 from plait.cluster.processor import Aside, Engines, OwnEngines, Processor
 from plait.cluster.report import Report
@@ -100,6 +101,7 @@ class Cluster:
         clock: int = 0,
         worker_of: Callable[[int], int] = lambda _: 0,
         die: Callable[[int, int], bool] = lambda _processor, _step: False,
+        epoch: Epoch | None = None,
     ) -> pa.Table:
         """One batch, repeated until it is committed; the results of the committed attempt.
 
@@ -111,7 +113,7 @@ class Cluster:
             attempt = deepcopy(self.stores)
             try:
                 found = [
-                    self._task(p, packets, attempt[p], self.workers[worker_of(p)], die)
+                    self._task(p, packets, attempt[p], self.workers[worker_of(p)], die, epoch)
                     for p in range(len(attempt))
                 ]
             except Died:
@@ -129,11 +131,12 @@ class Cluster:
         store: MemoryStore,
         engines: Engines,
         die: Callable[[int, int], bool],
+        epoch: Epoch | None,
     ) -> tuple[list[pa.RecordBatch], list[Aside], Report]:
         mine = [p for p in packets if p.processor == number]
         results: list[pa.RecordBatch] = []
         aside: list[Aside] = []
-        for step, found in enumerate(self.processor.run(number, mine, store, engines)):
+        for step, found in enumerate(self.processor.run(number, mine, store, engines, epoch)):
             if die(number, step):
                 raise Died
             if isinstance(found, Report):

@@ -28,6 +28,7 @@ from plait.query.query import Query, narrowed
 from plait.runtime.arena import Places, remove
 from plait.runtime.spark.aside import LATE_COLUMN, nested
 from plait.runtime.spark.checkpoint import check_checkpoint
+from plait.runtime.spark.control import Control, register
 from plait.runtime.spark.operator import REPORT, JoinOperator, output_schema
 from plait.runtime.spark.requirements import check_packages, check_spark
 from plait.runtime.spark.schemas import conform, spark_schema
@@ -98,7 +99,9 @@ def results(
         check_checkpoint(session, checkpoint, processor.contract)
     run = os.urandom(8).hex()
     atexit.register(remove, Places.of_host(), run)
-    operator = JoinOperator(processor, keys, run)
+    control = Control.beside(checkpoint, run)
+    register(run, processor.query, control)
+    operator = JoinOperator(processor, keys, run, control)
     output = spark_schema(output_schema(processor))
     found = packets.groupBy("processor").transformWithStateInPandas(
         operator, output, "append", "none"

@@ -18,6 +18,7 @@ from plait.cluster.processor import Aside, Engines, OwnEngines, Processor
 from plait.cluster.report import Report
 from plait.runtime.arena import Arena, Places
 from plait.runtime.spark.aside import aside_columns, aside_schema, padded
+from plait.runtime.spark.control import Control
 
 REPORT = "__plait_report"
 """The column that carries a processor's report beside the results; null in result rows."""
@@ -72,10 +73,13 @@ class SparkStore:
 class JoinOperator(StatefulProcessor):
     """The stateful operator; one grouping key is one processor."""
 
-    def __init__(self, processor: Processor, keys: tuple[int, ...], run: str) -> None:
+    def __init__(
+        self, processor: Processor, keys: tuple[int, ...], run: str, control: Control
+    ) -> None:
         self._processor = processor
         self._numbers = {key: number for number, key in enumerate(keys)}
         self._run = run
+        self._control = control
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
@@ -91,8 +95,11 @@ class JoinOperator(StatefulProcessor):
         """Join one batch of packets."""
         del timerValues
         number = self._numbers[int(key[0])]
-        packets = _packets(number, rows)
-        for found in self._processor.run(number, packets, self._store, _engines(self._run)):
+        run, packets = self._processor.run, _packets(number, rows)
+        epoch = self._control.epoch(self._processor.query)
+        for found in run(number, packets, self._store, _engines(self._run), epoch):
+            if isinstance(found, Report):
+                found.run = self._run
             yield self._frame(found)
 
     def _frame(self, found: pa.RecordBatch | Aside | Report) -> pd.DataFrame:
