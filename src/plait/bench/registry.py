@@ -22,6 +22,8 @@ BENCHMARKS = Catalogue(
         "peers-output": "plait.bench.spark.peers:output",
         "peers-tiny": "plait.bench.spark.peers:tiny",
         "plan-quality": "plait.bench.plan_quality:plan_quality",
+        "spark-soak": "plait.bench.spark.soak:soak",
+        "spark-state-writes": "plait.bench.spark.state_writes:state_writes",
         "teddies-overhead": "plait.bench.teddies_overhead:teddies_overhead",
     },
 )

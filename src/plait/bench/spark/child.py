@@ -38,7 +38,8 @@ def main(path: Path) -> None:
     try:
         _run(spark, job)
     except Exception as error:
-        tell("failed", error=str(error))
+        # What comes after is the whole plan; the log has it.
+        tell("failed", error=str(error).partition("=== Streaming Query ===")[0].strip())
         raise
     finally:
         spark.stop()

@@ -73,10 +73,10 @@ def flink_query(keys: Sequence[Sequence[str]], window: int) -> str:
     The intervals with the first stream's time make them interval joins; the others, which Flink
     cannot take as such after the first join, are arithmetic on microseconds.
 
-    >>> print(flink_query([["k"], ["k"]], 5_000_000))
-    SELECT COUNT(*), SUM(((((s0.k % CAST(2147483629 AS BIGINT) + 1) * ...
+    >>> print(*flink_query([["k"], ["k"]], 5_000_000).splitlines()[1:], sep="\\n")
     FROM s0
-    JOIN s1 ON s0.k = s1.k AND s1.ts BETWEEN s0.ts - INTERVAL '5.000' SECOND AND ...
+    JOIN s1 ON s0.k = s1.k
+     AND s1.ts BETWEEN s0.ts - INTERVAL '5.000' SECOND AND s0.ts + INTERVAL '5.000' SECOND
     """
     span = f"INTERVAL '{window / 1e6:.3f}' SECOND"
     names = list(dict.fromkeys(k for own in keys for k in own))

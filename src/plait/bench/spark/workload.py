@@ -111,7 +111,8 @@ def row_checksum(values: Sequence[str]) -> str:
     """
     product = ""
     for n, value in enumerate(values):
-        factor = f"({value} % {_big(_PRIMES[n % len(_PRIMES)])} + 1)"
+        # Another prime and another summand for each column, so that no two can be exchanged.
+        factor = f"({value} % {_big(_PRIMES[n % len(_PRIMES)])} + {1 + 1_000_003 * n})"
         product = f"({product} * {factor}) % {_big(_MODULUS)}" if n else factor
     return product
 

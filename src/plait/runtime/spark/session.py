@@ -8,18 +8,12 @@ session of one's own should have.
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-
-OLDEST_JAVA = 17
-"""The oldest Java that Spark 4 runs on."""
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -76,34 +70,6 @@ def local_session(
         session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR" if log is None else "WARN")
     return session
-
-
-def java_version() -> int | None:
-    """The version of the Java that Spark would start; None where there is none.
-
-    Spark takes the one in JAVA_HOME, else the one on the PATH.
-    """
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=f"{home}/bin" if home else None)
-    if java is None:
-        return None
-    try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    except OSError:
-        return None
-    return parse_java_version(said.stderr)
-
-
-def parse_java_version(text: str) -> int | None:
-    """The version that `java -version` tells.
-
-    >>> parse_java_version('openjdk version "17.0.15" 2025-04-15')
-    17
-    >>> parse_java_version('java version "1.8.0_402"')
-    8
-    """
-    found = re.search(r'version "(?:1\.)?(\d+)', text)
-    return None if found is None else int(found[1])
 
 
 @contextmanager
