@@ -34,13 +34,7 @@ TINY = {
 
 ON_SPARK = {
     "peers-chain": {"keys": "200", "systems": "plait,native-hdfs"},
-    "peers-output": {"keys": "100", "systems": "plait,native-rocksdb", "fewer_batches": "3"},
-    "spark-soak": {
-        "minutes": "0.5",
-        "rate": "200",
-        "window_seconds": "2",
-        "sample_seconds": "0.5",
-    },
+    "peers-output": {"keys": "100", "systems": "native-rocksdb", "fewer_batches": "3"},
     "spark-state-writes": {
         "rows": "8000",
         "window_seconds": "0.1",
@@ -48,8 +42,9 @@ ON_SPARK = {
         "cores": "1",
     },
 }
-"""Each starts Spark once or more; the other peers-... differ from these in their options only."""
-OPTIONS_ONLY = {"peers-ingest", "peers-tiny"}
+"""Each starts Spark once or twice."""
+ELSEWHERE = {"peers-ingest", "peers-tiny", "spark-soak"}
+"""What tests/bench/spark has tests of; the peers-... differ from those above in options only."""
 
 
 def measurable() -> Iterator[Any]:
@@ -57,7 +52,7 @@ def measurable() -> Iterator[Any]:
     for name in names():
         if name in ON_SPARK:
             yield pytest.param(name, marks=pytest.mark.xdist_group("spark"))
-        elif name not in OPTIONS_ONLY:
+        elif name not in ELSEWHERE:
             yield name
 
 

@@ -74,6 +74,12 @@ def show_demo(seconds: float, seed: int, *, local: bool = False) -> None:
     show_table(sample)
     _title("The proof: the same join by DuckDB, over the whole input at once")
     _prove(asked, answer)
+    if not local:
+        say(
+            "DuckDB had all rows at once and kept nothing. Plait had them batch by batch, made its "
+            "state durable\nin each, and could have been stopped and resumed at any; its seconds "
+            "include Spark's start."
+        )
 
 
 def _run_on_spark(asked: SqlQuery, tables: dict[str, pa.Table]) -> tuple[Answer, pa.Table]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _LOOK = 0.1
 _EPOCH = 1_700_000_000
 """The modification time of the first file: Spark reads files in this order."""
-_HEADER = ("batch", "event time", "rows", "results", "state", "late", "seconds", "rows/s")
+_HEADER = ("batch", "watermark", "rows", "results", "state", "late", "seconds", "rows/s")
 _WIDTHS = (5, 12, 9, 9, 9, 5, 7, 9)
 
 

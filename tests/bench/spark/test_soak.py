@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import pytest
 
-from plait.bench.spark.soak import Samples, growth, resident
+from plait.bench.spark.soak import Options, Samples, growth, resident, soak
 
 
 def test_growth_is_that_of_the_trend_and_not_of_the_noise() -> None:
@@ -34,3 +35,22 @@ def test_memory_of_a_process_that_has_no_workers() -> None:
     ours, theirs = resident(os.getpid())
     assert ours > 1_000_000
     assert theirs >= 0
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_half_a_minute_shows_no_leak() -> None:
+    """Half a minute is too short for the claims of half an hour, but not for a gross leak."""
+    options = Options(minutes=0.5, rate=500, window_seconds=2.0, sample_seconds=0.5)
+    notes: list[str] = []
+    report = soak(options, notes.append)
+    assert notes
+    assert report.systems["plait"]["rows"] > 0
+    assert {c.id for c in report.claims} == {
+        "driver-memory",
+        "worker-memory",
+        "state",
+        "live-heap-of-the-driver",
+    }
+    for claim in report.claims:
+        assert claim.value < 1.0, claim

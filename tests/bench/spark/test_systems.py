@@ -34,8 +34,10 @@ def test_one_that_is_over_its_limit_gives_a_lower_bound() -> None:
     over = Outcome("native-rocksdb", [batch(9)], 100.0, None, None, over=True, waiting=80.0)
     assert over.steady == 80
     assert over.bounded
-    assert over.figures(WORKLOAD)["seconds"] == "over 100"
-    assert over.figures(WORKLOAD)["steady_batch_s"] == "over 80"
+    figures = over.figures(WORKLOAD)
+    assert figures["ended"] == "after 1 batches, over 100 s"
+    assert figures["steady_batch_s_over"] == 80
+    assert "steady_batch_s" not in figures
     later = Outcome(
         "native-rocksdb", [batch(9), batch(9), batch(7)], 100.0, None, None, over=True, waiting=1
     )

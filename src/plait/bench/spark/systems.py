@@ -115,14 +115,16 @@ class Outcome:
         if self.missing:
             return {"not_run": self.missing, "set_up": SETUP[self.system]}
         found: dict[str, Any] = {
-            "seconds": f"over {self.seconds:.0f}" if self.over else self.seconds,
+            "seconds": self.seconds,
             "results": self.results,
             "checksum": self.checksum,
         }
+        if self.over:
+            found["ended"] = f"after {len(self.batches)} batches, over {self.seconds:.0f} s"
         if self.batches:
             found["first_batch_s"] = self.batch_seconds[0]
         if self.bounded:
-            found["steady_batch_s"] = f"over {self.waiting:.0f}"
+            found["steady_batch_s_over"] = self.waiting
         elif self.steady:
             found["steady_batch_s"] = spread(self.batch_seconds[_WARM_UP:])
             found["last_batch_s"] = self.batch_seconds[-1]
