@@ -31,8 +31,13 @@ def stand_in(
             return Outcome(system, [], 99.0, None, None, over=True, waiting=steady[system])
         count, checksum, _ = reference(workload, files, 1)
         durations = {"triggerExecution": round(steady[system] * 1000)}
-        each: dict[str, Any] = {"durations": durations, "reports": []}
         checksum += system == wrong
+        each: dict[str, Any] = {
+            "durations": durations,
+            "reports": [],
+            "results": count,
+            "checksum": checksum,
+        }
         return Outcome(system, [each] * workload.batches, 9.0, count, checksum)
 
     return run
@@ -59,9 +64,11 @@ def test_floors_are_checked_in_both_batch_sizes(monkeypatch: pytest.MonkeyPatch)
         "native-rocksdb-4-batches": False,
         "results-4-batches": True,
         "checksum-4-batches": True,
+        "batches-4-batches": True,
         "native-hdfs-3-batches": False,
         "results-3-batches": True,
         "checksum-3-batches": True,
+        "batches-3-batches": True,
     }
 
 
@@ -69,6 +76,7 @@ def test_a_wrong_result_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     report = measured(monkeypatch, {"plait": 1.0, "native-hdfs": 8.0}, wrong="native-hdfs")
     assert report["verdicts"]["results-4-batches"]
     assert not report["verdicts"]["checksum-4-batches"]
+    assert not report["verdicts"]["batches-4-batches"]
 
 
 def test_a_peer_over_its_limit_bounds_the_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +84,11 @@ def test_a_peer_over_its_limit_bounds_the_ratio(monkeypatch: pytest.MonkeyPatch)
     assert report["ratios"]["at least native-hdfs / plait, steady batch, 4 batches"] == 50
     assert report["verdicts"]["native-hdfs-4-batches"]
     assert report["verdicts"]["checksum-4-batches"], "those that ended agree"
+
+
+def test_where_nobody_ended_nothing_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = measured(monkeypatch, {"native-hdfs": 50.0}, over="native-hdfs")
+    assert not report["verdicts"]["checksum-4-batches"]
 
 
 def test_a_peer_that_failed_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,8 @@ class Job:
     seconds: float = 0.0
     """How long to read from the rate source."""
     trigger_seconds: float = 0.0
+    aggregate: bool = False
+    """Whether results are summed up by one aggregate per batch; else they are observed."""
     cores: int = 2
     memory: str = "3g"
     settings: dict[str, str] = field(default_factory=dict)

@@ -171,7 +171,8 @@ def _one(
 
 def _workload(options: Options, keys: tuple[tuple[str, ...], ...], batches: int) -> Workload:
     window = round(options.window_seconds * 1000) * 1000
-    return Workload(keys, window, options.rows, options.keys, batches, options.seed)
+    many = isinstance(options, OutputOptions | ChainOptions)
+    return Workload(keys, window, options.rows, options.keys, batches, options.seed, many)
 
 
 def _compare(
@@ -259,12 +260,31 @@ def _faster(floor: Floor, found: dict[str, Outcome], label: str) -> Claim:
 
 
 def _agreement(found: dict[str, Outcome], truth: tuple[int, int], label: str) -> list[Claim]:
-    """Those that came to their end found what DuckDB finds."""
+    """Those that came to their end found what DuckDB finds; the others agree as far as they came.
+
+    Nobody holds a result back, so systems on the same batches agree in every single one.
+    """
+    tag = label.replace(" ", "-")
+    claims = []
     ended = [o for o in found.values() if not o.over and not o.missing]
     names = ", ".join(["duckdb", *(o.system for o in ended)])
-    tag = label.replace(" ", "-")
     pairs: list[tuple[str, str, list[Any]]] = [
         ("results", "find the same number of results", [truth[0], *(o.results for o in ended)]),
         ("checksum", "find the same results", [truth[1], *(o.checksum for o in ended)]),
     ]
-    return [equal(f"{id_}-{tag}", f"{names} {text}", values) for id_, text, values in pairs]
+    for id_, text, values in pairs:
+        if ended:
+            claims.append(equal(f"{id_}-{tag}", f"{names} {text}, {label}", values))
+        else:
+            why = "no system came to its end"
+            claims.append(Claim(f"{id_}-{tag}", f"all {text}, {label}", why, 0.0, "equal", False))
+    batched = [o for o in found.values() if o.batches]
+    if len(batched) > 1:
+        common = min(len(o.batches) for o in batched)
+        sums = [tuple((b["results"], b["checksum"]) for b in o.batches[:common]) for o in batched]
+        names = ", ".join(o.system for o in batched)
+        same = len(set(sums)) == 1
+        text = f"{names} find the same results in each of the first {common} batches, {label}"
+        measured = f"{len(set(sums))} different answer{'s' if len(set(sums)) > 1 else ''}"
+        claims.append(Claim(f"batches-{tag}", text, measured, float(same), "one answer", same))
+    return claims

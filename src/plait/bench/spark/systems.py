@@ -143,6 +143,7 @@ def run_spark(
         workload.window,
         str(scratch),
         files=str(files),
+        aggregate=workload.many_results,
         cores=machine.cores,
         memory=machine.memory,
         settings=_SETTINGS.get(system, {}),

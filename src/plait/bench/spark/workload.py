@@ -46,6 +46,8 @@ class Workload:
     """Distinct values of each key."""
     batches: int
     seed: int = 1
+    many_results: bool = False
+    """Whether results are many more than rows; it decides how they are summed up."""
 
     @property
     def streams(self) -> tuple[str, ...]:
