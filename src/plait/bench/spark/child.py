@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # the name everybody uses
 from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
-from plait.bench.spark.job import Job, tell
+from plait.bench.spark.job import FIRST_WARM, Job, tell
 from plait.bench.spark.native import native_join
 from plait.bench.spark.workload import owners, result_columns, row_checksum
 from plait.runtime.spark.session import local_session
@@ -71,12 +71,14 @@ def _run(spark: SparkSession, job: Job) -> None:
         writer = writer.trigger(processingTime=f"{job.trigger_seconds} seconds")
     began = time.perf_counter()
     query = writer.start()
-    told = -1
+    told, warm = -1, 0.0
     while query.isActive:
         time.sleep(_LOOK)
         told = _tell_batches(spark, query, told, job, sums)
-        if job.seconds and time.perf_counter() - began > job.seconds:
-            query.stop()
+        if told >= FIRST_WARM:
+            warm = warm or time.perf_counter()
+            if job.seconds and time.perf_counter() - warm > job.seconds:
+                query.stop()
     seconds = time.perf_counter() - began
     query.awaitTermination()  # raises what ended the query, if anything did
     _tell_batches(spark, query, told, job, sums)

@@ -13,6 +13,9 @@ from typing import Any
 
 MARK = "@plait "
 """How a line for the parent begins; other lines are somebody else's."""
+FIRST_WARM = 1
+"""The batch whose end starts the clock of a run of some seconds: the one before pays for the start,
+and is empty with the rate source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class Job:
     domain: int = 0
     """Distinct keys from the rate source."""
     seconds: float = 0.0
-    """How long to read from the rate source."""
+    """How long to read from the rate source, once it is warm."""
     trigger_seconds: float = 0.0
     aggregate: bool = False
     """Whether results are summed up by one aggregate per batch; else they are observed."""

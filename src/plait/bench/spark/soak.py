@@ -23,7 +23,7 @@ import numpy as np
 import psutil
 
 from plait.bench.report import Claim, Note, Report, Series, at_most
-from plait.bench.spark.job import Job
+from plait.bench.spark.job import FIRST_WARM, Job
 from plait.bench.spark.launch import listen
 from plait.bench.spark.systems import PLAIT
 from plait.errors import PlaitError
@@ -77,7 +77,7 @@ def soak(options: Options, note: Note) -> Report:
     begin = max(2 * options.window_seconds, options.warm_up * options.minutes * 60)
     for name, samples in found.items():
         level = samples.after(begin)
-        if len(level.at) < 3:
+        if len(level.at) < 2:
             raise PlaitError(
                 f"there are only {len(level.at)} samples of {name} after the first {begin:.0f} s",
                 remedy="run for more minutes, or with a smaller window_seconds",
@@ -137,9 +137,8 @@ def _run(options: Options, note: Note) -> tuple[dict[str, Samples], dict[str, An
 
     def on_word(word: dict[str, Any]) -> None:
         nonlocal began, rows, results
-        if word["kind"] != "batch":
+        if word["kind"] != "batch" or word["id"] < FIRST_WARM:
             return
-        # The clock starts when the first batch is done.
         began = began or time.monotonic()
         now = time.monotonic() - began
         reports = [json.loads(text) for text in word["reports"]]
