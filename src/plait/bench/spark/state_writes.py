@@ -81,7 +81,7 @@ def state_writes(options: Options, note: Note) -> Report:
     small, large = found
     report.claims = [
         _same("changelogs", "its changelogs", small.changelogs[full:], large.changelogs[full:]),
-        _same("reported", "its reports say", small.reported[full:], large.reported[full:]),
+        _same("reported", "its reports", small.reported[full:], large.reported[full:]),
         at_least(
             "larger-state",
             "the larger window really holds more rows, by a third of the factor at least",
