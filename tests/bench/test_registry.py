@@ -32,6 +32,30 @@ TINY = {
 }
 
 
+ON_SPARK = {
+    "peers-chain": {"keys": "200", "systems": "plait,native-hdfs"},
+    "peers-output": {"keys": "100", "systems": "native-rocksdb", "fewer_batches": "3"},
+    "spark-state-writes": {
+        "rows": "8000",
+        "window_seconds": "0.1",
+        "batches": "10",
+        "cores": "1",
+    },
+}
+"""Each starts Spark once or twice."""
+ELSEWHERE = {"peers-ingest", "peers-tiny", "spark-soak"}
+"""What tests/bench/spark has tests of; the peers-... differ from those above in options only."""
+
+
+def measurable() -> Iterator[Any]:
+    """The names of what is run here; what uses Spark runs in turn."""
+    for name in names():
+        if name in ON_SPARK:
+            yield pytest.param(name, marks=pytest.mark.xdist_group("spark"))
+        elif name not in ELSEWHERE:
+            yield name
+
+
 @pytest.fixture
 def arrow_threads() -> Iterator[None]:
     """Benchmarks run on one thread and say so to Arrow."""
@@ -43,7 +67,7 @@ def arrow_threads() -> Iterator[None]:
 def tiny_options(name: str) -> dict[str, str]:
     module, function = BENCHMARKS.functions[name].split(":")
     kind: Any = get_type_hints(getattr(import_module(module), function))["options"]
-    return {f.name: TINY[f.name] for f in fields(kind) if f.name in TINY}
+    return {f.name: TINY[f.name] for f in fields(kind) if f.name in TINY} | ON_SPARK.get(name, {})
 
 
 def strictly(text: str) -> dict[str, Any]:
@@ -64,7 +88,7 @@ def test_every_benchmark_is_described_in_one_line() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("arrow_threads")
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", list(measurable()))
 def test_a_tiny_run_reports_what_it_measured(name: str, tmp_path: Path) -> None:
     notes: list[str] = []
     options = tiny_options(name)
@@ -74,7 +98,9 @@ def test_a_tiny_run_reports_what_it_measured(name: str, tmp_path: Path) -> None:
     report.write_json(path)
     data = strictly(path.read_text())
     assert data["name"] == name
-    assert {k: data["parameters"][k] for k in options} == {k: float(v) for k, v in options.items()}
+    for key, text in options.items():
+        given = data["parameters"][key]
+        assert given == type(given)(text), key
     assert data["systems"]
     for series in data["series"]:
         assert len(series["x"]) == len(series["y"]) > 0

@@ -1,4 +1,4 @@
-"""Options of a benchmark: a dataclass of numbers, overridden by text from the command line."""
+"""Options of a benchmark: a dataclass of numbers and texts, overridden from the command line."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def parse_options(name: str, cls: type[T], given: Mapping[str, str]) -> T:
                 f"the option {key} of {name} is {text!r}, not a {kind.__name__}",
                 remedy=f"its default is {defaults[key]}",
             ) from None
-        if not 0 < values[key] < float("inf"):
+        if kind is not str and not 0 < values[key] < float("inf"):
             raise PlaitError(f"the option {key} of {name} must be positive, not {text}")
     return cls(**values)

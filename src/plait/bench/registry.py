@@ -17,7 +17,13 @@ BENCHMARKS = Catalogue(
         "kernel-ways": "plait.bench.kernel_ways:ways",
         "kernel-window-scaling": "plait.bench.kernel_scaling:window_scaling",
         "migrate-pause": "plait.bench.migrate_pause:migrate_pause",
+        "peers-chain": "plait.bench.spark.peers:chain",
+        "peers-ingest": "plait.bench.spark.peers:ingest",
+        "peers-output": "plait.bench.spark.peers:output",
+        "peers-tiny": "plait.bench.spark.peers:tiny",
         "plan-quality": "plait.bench.plan_quality:plan_quality",
+        "spark-soak": "plait.bench.spark.soak:soak",
+        "spark-state-writes": "plait.bench.spark.state_writes:state_writes",
         "teddies-overhead": "plait.bench.teddies_overhead:teddies_overhead",
     },
 )

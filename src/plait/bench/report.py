@@ -15,7 +15,7 @@ from typing import Any
 Note = Callable[[str], None]
 """Where a measurement says what it is doing."""
 
-_PACKAGES = ("plait", "numba", "numpy", "pyarrow", "duckdb")
+_PACKAGES = ("plait", "numba", "numpy", "pyarrow", "duckdb", "pandas", "pyspark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,16 @@ def at_most(id_: str, claim: str, value: float, limit: float, unit: str = "") ->
     """
     measured = f"{value:.3g}{' ' + unit if unit else ''}"
     return Claim(id_, claim, measured, value, f"at most {limit:g}", value <= limit)
+
+
+def at_least(id_: str, claim: str, value: float, limit: float, unit: str = "") -> Claim:
+    """A claim that a measured value reaches a limit.
+
+    >>> at_least("faster", "twice as fast as the peer", 2.5, 2.0).holds
+    True
+    """
+    measured = f"{value:.3g}{' ' + unit if unit else ''}"
+    return Claim(id_, claim, measured, value, f"at least {limit:g}", value >= limit)
 
 
 def equal(id_: str, claim: str, values: Sequence[object]) -> Claim:

@@ -303,11 +303,15 @@ def bench(
     json: JsonOption = None,
     plot: PlotOption = None,
     option: SettingOption = None,
+    minutes: Annotated[
+        float | None, typer.Option(metavar="M", help="How long, for those that run for a time.")
+    ] = None,
 ) -> None:
     """Measure Plait, beside its peers."""
     from plait.cli.measuring import measure
 
-    measure("bench", name, list_, json, plot, option or [])
+    given = [*(option or []), *([] if minutes is None else [f"minutes={minutes:g}"])]
+    measure("bench", name, list_, json, plot, given)
 
 
 @app.command()
@@ -330,11 +334,14 @@ def demo(
         float, typer.Option(min=1.0, metavar="S", help="Event time to cover.")
     ] = 60.0,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, other rows.")] = 1,
+    local: Annotated[
+        bool, typer.Option("--local", help="In one process, without Spark and Java.")
+    ] = False,
 ) -> None:
-    """Join four live streams, and check the answer with DuckDB."""
+    """Join four live streams on Spark, and check the answer with DuckDB."""
     from plait.cli.demo import show_demo
 
-    show_demo(seconds, seed)
+    show_demo(seconds, seed, local=local)
 
 
 def main(arguments: list[str] | None = None) -> int:

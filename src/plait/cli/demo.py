@@ -1,14 +1,20 @@
-"""`plait demo`: four live streams joined batch by batch, and the answer checked by DuckDB."""
+"""`plait demo`: four live streams joined batch by batch, and the answer checked by DuckDB.
+
+On Spark where it can be had, and otherwise in this process.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from plait.cli.live import Watch, throttled, waiting
 from plait.cli.market import DISORDER, QUERY, WATERMARK, market
@@ -20,10 +26,12 @@ from plait.plan.jtree import mjoin
 from plait.query.builder import SqlQuery, sql
 from plait.query.durations import show_micros
 from plait.runtime.run import Execution
+from plait.runtime.spark import java
 from plait.testing.checksum import checksum_batches
 from plait.testing.duck import count_and_checksum
 
 BATCH_SECONDS = 0.5
+SPARK_BATCH_SECONDS = 5.0
 LINE_SECONDS = 10
 """Event time between two lines, where the display cannot renew itself."""
 SAMPLE = 5
@@ -38,8 +46,8 @@ class Answer:
     seconds: float
 
 
-def show_demo(seconds: float, seed: int) -> None:
-    """Generate, explain, run and check."""
+def show_demo(seconds: float, seed: int, *, local: bool = False) -> None:
+    """Generate, explain, run and check; `local` does without Spark."""
     begin = time.perf_counter()
     with waiting("Generating a market ..."):
         tables = market(seconds, seed)
@@ -53,12 +61,50 @@ def show_demo(seconds: float, seed: int) -> None:
     plan = mjoin(asked.query)
     _title("The plan")
     say(explain(asked.query, plan).partition("\n\n")[2])
-    _title("The run, in batches of half a second of event time")
-    answer, sample = _run(asked)
+    if not local and (why := java.missing()):
+        say(f"\nThis runs in one process, without Spark: {why}.", style="bold yellow")
+        local = True
+    if local:
+        _title(f"The run, in batches of {BATCH_SECONDS:g} s of event time")
+        answer, sample = _run(asked)
+    else:
+        _title(f"The run on Spark, in batches of {SPARK_BATCH_SECONDS:g} s of event time")
+        answer, sample = _run_on_spark(asked, tables)
     _title(f"{sample.num_rows} of the results")
     show_table(sample)
     _title("The proof: the same join by DuckDB, over the whole input at once")
     _prove(asked, answer)
+    if not local:
+        say(
+            "DuckDB had all rows at once and kept nothing. Plait had them batch by batch, made its "
+            "state durable\nin each, and could have been stopped and resumed at any; its seconds "
+            "include Spark's start."
+        )
+
+
+def _run_on_spark(asked: SqlQuery, tables: dict[str, pa.Table]) -> tuple[Answer, pa.Table]:
+    """The answer, read back from the files that Spark wrote, and some of the results."""
+    from plait.cli.demo_spark import run_on_spark, summary
+
+    with tempfile.TemporaryDirectory(prefix="plait-demo-") as scratch:
+        running = run_on_spark(tables, QUERY, WATERMARK, SPARK_BATCH_SECONDS, Path(scratch))
+        with running as ran:
+            summary(ran.batches, ran.seconds)
+            say(
+                f"Late rows: {sum(b.late for b in ran.batches):,}. The state was at most "
+                f"{count(max(b.state_rows for b in ran.batches), 'tuple')}, "
+                f"{size(max(b.state_bytes for b in ran.batches))}."
+            )
+            results, total = 0, 0
+            sample: list[pa.RecordBatch] = []
+            for path in ran.files:
+                rows = pq.read_table(path).cast(asked.query.schema)
+                results += rows.num_rows
+                total += checksum_batches(rows.to_batches())
+                if len(sample) < SAMPLE:
+                    sample += rows.slice(0, 1).to_batches()
+    table = pa.Table.from_batches(sample, asked.query.schema)
+    return Answer(results, total % 2**64, ran.seconds), table
 
 
 def _run(asked: SqlQuery) -> tuple[Answer, pa.Table]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from plait.cli.show import aligned, console, on_terminal, say
 from plait.errors import PlaitError
 
 _REGISTRIES = {"bench": "plait.bench.registry", "experiment": "plait.experiments.registry"}
+_QUIET = 2.0
+"""Seconds between two notes where they cannot replace each other."""
 _NOUNS = {"bench": "benchmark", "experiment": "experiment"}
 
 
@@ -43,7 +47,7 @@ def measure(
         with out.status(f"{name} ...") as status:
             report = registry.run(name, given, lambda text: status.update(f"{name}: {text}"))
     else:
-        report = registry.run(name, given)
+        report = registry.run(name, given, _lines(name))
     if json is not None:
         report.write_json(json)
     drawn = None if plot is None else report.plot(plot)
@@ -53,6 +57,20 @@ def measure(
             say(f"written: {path}")
     if not report.holds:
         raise typer.Exit(1)
+
+
+def _lines(name: str) -> Callable[[str], None]:
+    """Notes as lines on standard error, for work that takes longer than a moment."""
+    began = last = time.monotonic()
+
+    def note(text: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _QUIET:
+            last = now
+            console(stderr=True).print(f"{name}, {now - began:.0f} s: {text}")
+
+    return note
 
 
 def _registry(command: str) -> Any:

@@ -1,0 +1,72 @@
+"""What a child process is asked to do, and what it says while it does it.
+
+A job is a JSON file. The child answers with lines of JSON on its standard output, each with a
+`kind`: `batch` (one micro-batch is done), `end` (all is done) or `failed`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+MARK = "@plait "
+"""How a line for the parent begins; other lines are somebody else's."""
+FIRST_WARM = 1
+"""The batch whose end starts the clock of a run of some seconds: the one before pays for the start,
+and is empty with the rate source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One system on one workload."""
+
+    system: str
+    keys: tuple[tuple[str, ...], ...]
+    window: int
+    scratch: str
+    """A directory for this job alone: checkpoint, temporary files, log."""
+    files: str = ""
+    """Where the streams' files are; without, rows come from Spark's rate source."""
+    rate: int = 0
+    """Rows per second and stream from the rate source."""
+    domain: int = 0
+    """Distinct keys from the rate source."""
+    seconds: float = 0.0
+    """How long to read from the rate source, once it is warm."""
+    trigger_seconds: float = 0.0
+    aggregate: bool = False
+    """Whether results are summed up by one aggregate per batch; else they are observed."""
+    cores: int = 2
+    memory: str = "3g"
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def write(self, path: Path) -> Path:
+        """Write the job where a child can read it."""
+        path.write_text(json.dumps(asdict(self)))
+        return path
+
+    @classmethod
+    def read(cls, path: Path) -> Job:
+        """The inverse of `write`."""
+        parts: dict[str, Any] = json.loads(path.read_text())
+        parts["keys"] = tuple(map(tuple, parts["keys"]))
+        return cls(**parts)
+
+
+def tell(kind: str, **figures: Any) -> None:
+    """Say something to the parent."""
+    print(MARK + json.dumps({"kind": kind, **figures}), flush=True)
+
+
+def heard(line: str) -> dict[str, Any] | None:
+    """What a line of a child says; None for lines that are not for us.
+
+    >>> heard('@plait {"kind": "end"}'), heard("WARN something")
+    ({'kind': 'end'}, None)
+    """
+    if not line.startswith(MARK):
+        return None
+    said: dict[str, Any] = json.loads(line[len(MARK) :])
+    return said

@@ -1,0 +1,89 @@
+"""A Spark session on this machine, set up the way Plait likes it.
+
+Nothing here is needed to use Plait: any session of Spark 4.3 will do. These settings are for
+those who have none yet, and for the demo, the benchmarks and the tests. `SETTINGS` says what a
+session of one's own should have.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+SETTINGS: Mapping[str, str] = {
+    # transformWithState keeps its state in RocksDB and nowhere else. With changelogs, a batch
+    # writes what it changed and not the whole state.
+    "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Event times are instants; say so in the same way everywhere.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+"""What a session should have for Plait."""
+
+_PRIVATE: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+"""Nothing listens beyond this machine, and nothing draws on the terminal."""
+
+
+def local_session(
+    cores: int | None = None,
+    *,
+    name: str = "plait",
+    memory: str = "2g",
+    scratch: Path | None = None,
+    log: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A session in this process with one processor per core; all cores unless said otherwise.
+
+    Temporary files go to `scratch`, what Spark has to say goes to the file `log` and not to the
+    terminal, and `settings` override everything else.
+    """
+    count = cores or os.cpu_count() or 1
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    chosen = {
+        **SETTINGS,
+        **_PRIVATE,
+        "spark.driver.memory": memory,
+        "spark.pyspark.python": sys.executable,
+        "spark.sql.shuffle.partitions": str(count),
+    }
+    if scratch is not None:
+        chosen["spark.local.dir"] = str(scratch / "local")
+        chosen["spark.sql.warehouse.dir"] = str(scratch / "warehouse")
+    builder = SparkSession.builder.master(f"local[{count}]").appName(name)
+    for key, value in {**chosen, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    with _errors_to(log):
+        session: SparkSession = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR" if log is None else "WARN")
+    return session
+
+
+@contextmanager
+def _errors_to(log: Path | None) -> Iterator[None]:
+    """While this lasts, processes that are started write their standard error to a file."""
+    if log is None:
+        yield
+        return
+    sys.stderr.flush()
+    before = os.dup(2)
+    try:
+        with log.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
