@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # the name everybody uses
 
 import plait
 from plait.errors import DuplicateName
+from plait.runtime.spark import frame
 from plait.runtime.spark.watermarks import watermark_delays, without_watermark
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -100,8 +101,6 @@ def test_a_join_of_joins_with_a_stream_that_is_idle(spark: SparkSession, tmp_pat
         .within("1 s")
         .select("ab.ts", "c.ts AS other")
     )
-    with pytest.raises(DuplicateName, match="to_df\\(name="):
-        second.to_df()
     running = (
         second.to_df(name="second")
         .writeStream.format("memory")
@@ -121,3 +120,27 @@ def test_a_join_of_joins_with_a_stream_that_is_idle(spark: SparkSession, tmp_pat
     assert after.total.results == expected.total()
     assert before.watermarks == {"a": 13 * SECOND, "b": 13 * SECOND}, "b follows a"
     assert before.state_rows < 8, "and holds it back no longer"
+
+
+def test_reports_that_travel_beside_the_results(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where driver and executors share no folder, Spark's `observe` carries the reports."""
+    monkeypatch.setattr(frame, "_master", lambda _: "spark://far.away:7077")
+    rows = [[(10 * n + i, i % 2) for i in range(4)] for n in range(2)]
+    a, b, c = (stream(spark, tmp_path / name, rows) for name in "abc")
+    first = plait.join(a=a, b=b).on("a.k = b.k").within("2 s").select("a.ts", "a.k").to_df()
+    second = plait.join(ab=first, c=c).on("ab.k = c.k").within("1 s").select("ab.ts")
+    with pytest.raises(DuplicateName, match="to_df\\(name="):
+        second.to_df()
+    running = (
+        first.writeStream.format("memory")
+        .queryName("observed")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    running.awaitTermination()
+    found = plait.progress(running)
+    assert found.processed == 2 and found.total.rows == {"a": 8, "b": 8}
+    assert found.total.results == spark.table("observed").count() > 0

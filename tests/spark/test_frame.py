@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import plait
 from plait.api import Join
 from plait.cluster.progress import Progress
 from plait.errors import CheckpointMismatch
+from plait.runtime.spark.progress import reports_of
 from plait.testing.oracle import Result, multiset, oracle, split_late
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -96,12 +97,7 @@ def run(frame: DataFrame, where: Path) -> list[dict[str, object]]:
         .start()
     )
     query.awaitTermination()
-    return [
-        json.loads(text)
-        for progress in query.recentProgress
-        if (metrics := progress.observedMetrics.get("plait")) is not None
-        for text in metrics["reports"]
-    ]
+    return [asdict(report) for event in query.recentProgress for report in reports_of(event)]
 
 
 def written(spark: SparkSession, where: Path, schema: pa.Schema) -> Counter[Result]:

@@ -7,10 +7,9 @@ is read back from its files.
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ import pyarrow.parquet as pq
 
 import plait
 from plait.cli.show import console, count, moment, on_terminal, say
+from plait.cluster.report import Report
 from plait.errors import PlaitError
 
 if TYPE_CHECKING:
@@ -137,27 +137,28 @@ def _run(asked: Sql, number: int, scratch: Path) -> tuple[list[Batch], float]:
 
 
 def _show_new(query: Any, batches: list[Batch]) -> None:
+    from plait.runtime.spark.progress import reports_of
+
     for progress in query.recentProgress:
-        metrics = progress.observedMetrics.get("plait")
-        if progress.batchId >= len(batches) and metrics is not None:
-            batches.append(batch_of(progress.numInputRows, progress.durationMs, metrics, batches))
+        reports = reports_of(progress)
+        if progress.batchId >= len(batches) and reports:
+            batches.append(batch_of(progress.numInputRows, progress.durationMs, reports, batches))
             say(_line(batches[-1].cells()))
 
 
 def batch_of(
-    rows: int, durations: Mapping[str, int], metrics: Mapping[str, Any], before: list[Batch]
+    rows: int, durations: Mapping[str, int], reports: Sequence[Report], before: list[Batch]
 ) -> Batch:
-    """A batch from Spark's progress; `metrics` has the reports of the processors."""
-    reports = [json.loads(text) for text in metrics["reports"]]
-    marks = [w for r in reports for w in r["watermarks"].values()]
+    """A batch from Spark's progress and the reports of the processors."""
+    marks = [w for r in reports for w in r.watermarks.values()]
     return Batch(
         len(before) + 1,
         min(marks) if marks else None,
         rows,
-        sum(r["results"] for r in reports),
-        sum(r["state_rows"] for r in reports),
-        sum(r["state_bytes"] for r in reports),
-        sum(sum(r["late"].values()) for r in reports),
+        sum(r.results for r in reports),
+        sum(r.state_rows for r in reports),
+        sum(r.state_bytes for r in reports),
+        sum(sum(r.late.values()) for r in reports),
         durations["triggerExecution"] / 1000,
     )
 

@@ -55,8 +55,6 @@ class Report:
     """The newest decision of the driver that the processor has followed; see `epochs`."""
     migrations: list[dict[str, Any]] = field(default_factory=list)
     """The changes of plan that began, went on or ended in this batch."""
-    run: str = ""
-    """Which start of the query this was."""
     seconds: dict[str, float] = field(default_factory=dict)
     total: dict[str, Any] = field(default_factory=dict)
     """The fields in `SUMMED`, added up over all batches of the checkpoint, this one included."""

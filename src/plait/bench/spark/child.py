@@ -21,6 +21,7 @@ import plait
 from plait.bench.spark.job import FIRST_WARM, Job, tell
 from plait.bench.spark.native import native_join
 from plait.bench.spark.workload import owners, result_columns, row_checksum
+from plait.runtime.spark.progress import reports_of
 from plait.runtime.spark.session import local_session
 
 _LOOK = 0.2
@@ -124,7 +125,7 @@ def _tell_batches(
         if progress.batchId > told and "addBatch" in progress.durationMs:
             told = progress.batchId
             metrics: dict[str, Any] = progress.observedMetrics
-            check, reports = metrics.get("check", sums.get(told)), metrics.get("plait")
+            check = metrics.get("check", sums.get(told))
             tell(
                 "batch",
                 id=progress.batchId,
@@ -132,7 +133,7 @@ def _tell_batches(
                 durations=dict(progress.durationMs),
                 results=0 if check is None else check["results"],
                 checksum=0 if check is None else check["checksum"] or 0,
-                reports=[] if reports is None else list(reports["reports"]),
+                reports=[report.to_json() for report in reports_of(progress)],
                 heap=_live_heap(spark) if job.seconds else 0,
             )
     return told

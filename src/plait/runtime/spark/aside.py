@@ -18,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.types as pt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # the name everybody uses
 
@@ -69,11 +70,20 @@ def aside_columns(query: Query, aside: Aside) -> dict[str, pa.Array]:
 def padded(columns: dict[str, pa.Array], rows: int, schema: pa.Schema) -> pd.DataFrame:
     """Columns and nulls as a pandas frame of Arrow arrays: nothing is converted."""
     arrays = [
-        columns[field.name] if field.name in columns else pa.nulls(rows, field.type)
+        _as(columns[field.name], field.type)
+        if field.name in columns
+        else pa.nulls(rows, field.type)
         for field in schema
     ]
     batch = pa.RecordBatch.from_arrays(arrays, names=schema.names)
     return batch.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def _as(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Instants as microseconds, all else as it is."""
+    if array.type == type_ or not pt.is_timestamp(array.type):
+        return array
+    return array.cast(pa.timestamp("us", tz=array.type.tz), safe=False).view(type_)
 
 
 def nested(frame: DataFrame, query: Query, name: str) -> DataFrame:

@@ -1,15 +1,20 @@
-"""The control directory: what the driver decides while a query runs, and processors look up.
+"""The control directory: what the driver decides while a query runs, and what processors report.
 
-    epochs/000001.json, epochs/000002.json, ...     immutable; see `plait.cluster.epochs`
+    epochs/000001.json            a decision, immutable; see `plait.cluster.epochs`
+    reports/QUERY/17-0.json       what processor 0 did in batch 17; the last hundred or so
 
 Every processor looks for the newest epoch at the beginning of a batch. So the folder has to be one
-that all executors reach: under the checkpoint if `to_df` was told a checkpoint in the file system,
-else a temporary folder of this host, which serves local masters.
+that driver and executors reach: in the checkpoint if `to_df` was told one in the file system, else
+a temporary folder of this host, which serves local masters only.
+
+Where the folder is not shared, reports travel beside the results, through Spark's `observe`. That
+costs each result about as much as finding it did, so it is the second choice.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urlsplit
 
 from plait.cluster.epochs import Epoch
+from plait.cluster.report import Report
 from plait.engine.migrate.record import Strategy
 from plait.engine.migrate.strategy import check_request
 from plait.errors import MigrationError
@@ -29,6 +35,8 @@ if TYPE_CHECKING:
 
 _FOLDER = "plait"
 _EPOCHS = "epochs"
+_KEPT = 128
+"""Batches whose reports are kept; Spark remembers the progress of a hundred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +44,55 @@ class Control:
     """A control directory."""
 
     folder: str
+    shared: bool
+    """Whether driver and executors see the same."""
+    temporary: bool = False
 
     @classmethod
-    def beside(cls, checkpoint: str | None, run: str) -> Control:
-        """The one of a checkpoint, or a temporary one.
+    def of(cls, checkpoint: str | None, name: str | None, run: str, master: str) -> Control:
+        """The one in a checkpoint, or a temporary one.
 
-        >>> Control.beside("file:///data/check%20point", "r").folder
-        '/data/check point/plait'
+        >>> Control.of("file:///data/check%20point", None, "r", "yarn").folder
+        '/data/check point/plait/join'
+        >>> Control.of("s3://data/checkpoint", None, "r", "yarn").shared
+        False
         """
         local = None if checkpoint is None else local_path(checkpoint)
-        if local is None:
-            return cls(str(Path(tempfile.gettempdir(), f"plait-{os.getuid()}-control", run)))
-        return cls(str(Path(local, _FOLDER)))
+        if local is not None:
+            return cls(str(Path(local, _FOLDER, name or "join")), True)
+        folder = Path(tempfile.gettempdir(), f"plait-{os.getuid()}-control", run)
+        one_host = master == "local" or master.startswith(("local[", "local-cluster["))
+        return cls(str(folder), one_host, True)
+
+    def remove(self) -> None:
+        """Remove a temporary one."""
+        if self.temporary:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    # -- reports
+
+    def write_report(self, query: str, batch: int, report: Report) -> None:
+        """Keep a report, instead of one of long ago."""
+        folder = self._reports(query)
+        folder.mkdir(parents=True, exist_ok=True)
+        new = folder / f"new-{os.getpid()}"
+        new.write_text(report.to_json())
+        new.rename(folder / f"{batch}-{report.processor}.json")
+        (folder / f"{batch - _KEPT}-{report.processor}.json").unlink(missing_ok=True)
+
+    def reports(self, query: str, batch: int) -> list[Report]:
+        """The reports of a batch."""
+        found = sorted(self._reports(query).glob(f"{batch}-*.json"))
+        return [Report.from_json(path.read_text()) for path in found]
+
+    def knows(self, query: str) -> bool:
+        """Whether a query has reported here."""
+        return self._reports(query).is_dir()
+
+    def _reports(self, query: str) -> Path:
+        return Path(self.folder, "reports", query)
+
+    # -- decisions
 
     @property
     def _epochs(self) -> Path:
@@ -84,13 +129,29 @@ class Control:
             return epoch
 
 
-_RUNS: dict[str, tuple[Query, Control]] = {}
-"""The queries that this driver has made, by the name of their run."""
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A join that this driver has made a DataFrame of."""
+
+    query: Query
+    name: str | None
+    control: Control
 
 
-def register(run: str, query: Query, control: Control) -> None:
-    """Remember where decisions about a run go."""
-    _RUNS[run] = (query, control)
+_MADE: list[Made] = []
+
+
+def register(query: Query, name: str | None, control: Control) -> None:
+    """Remember where decisions about a join go and where its reports are."""
+    _MADE.append(Made(query, name, control))
+
+
+def made(query: str, name: str | None) -> Made | None:
+    """The join of that name in a running query, by the query's id."""
+    for join in reversed(_MADE):
+        if join.name == name and join.control.knows(query):
+            return join
+    return None
 
 
 def migrate(
@@ -107,34 +168,27 @@ def migrate(
     and what its migration took. No result is lost or repeated. If the query has several joins,
     `name` is the one that was given to `to_df`. What is refused changes nothing.
     """
-    from plait.runtime.spark.progress import reports_of
-
     if not query.isActive:
         raise MigrationError(
             f"the query {query.name or query.id} has stopped, so it cannot go on with {plan}",
             remedy="start it again with this plan: to_df(plan=...)",
         )
-    runs = [r.run for event in query.recentProgress for r in reports_of(event, name)]
-    if not runs:
+    join = made(str(query.id), name)
+    if join is None:
         raise MigrationError(
-            f"the query {query.name or query.id} has not finished a batch of a Plait join yet",
-            remedy="ask again after its first batch",
+            f"no join of the query {query.name or query.id} has reported a batch yet, at least "
+            "not where this driver can see it",
+            remedy="ask again after its first batch; on a cluster, tell to_df(checkpoint=...) a "
+            "folder that driver and executors share",
         )
-    known = _RUNS.get(runs[-1])
-    if known is None:
-        raise MigrationError(
-            f"the query {query.name or query.id} was made by another driver",
-            remedy="migrate where to_df was called",
-        )
-    asked, control = known
-    wanted: Plan = parse_shape(asked, plan) if isinstance(plan, str) else plan
+    wanted: Plan = parse_shape(join.query, plan) if isinstance(plan, str) else plan
     if not isinstance(wanted, Join | Leaf):
         raise MigrationError(
             f"on Spark a query cannot go over to {wanted} while it runs",
             remedy="give a tree of joins, or start the query with this router",
         )
-    check_request(asked, wanted, wanted, strategy, "any")
-    return control.decide(wanted, strategy).number
+    check_request(join.query, wanted, wanted, strategy, "any")
+    return join.control.decide(wanted, strategy).number
 
 
 def local_path(location: str) -> str | None:

@@ -2,8 +2,9 @@
 
     sources ─► pack (mapInArrow) ─► shuffle by processor ─► transformWithStateInPandas ─► results
 
-Each processor also returns one report per batch beside its results. Spark's own `observe` collects
-the reports into the progress of the query, and they are filtered out of the results.
+Each processor also reports on every batch: in the control directory, or, where that is not shared
+by driver and executors, beside its results. Then Spark's own `observe` collects the reports into
+the progress of the query, and they are filtered out of the results.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from plait.plan.jtree import check_plan
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query, narrowed
 from plait.runtime.arena import Places, remove
-from plait.runtime.spark.aside import LATE_COLUMN, nested
+from plait.runtime.spark.aside import LATE_COLUMN, aside_schema, nested
 from plait.runtime.spark.checkpoint import check_checkpoint
 from plait.runtime.spark.control import Control, register
-from plait.runtime.spark.operator import REPORT, JoinOperator, output_schema
+from plait.runtime.spark.operator import REPORT, JoinOperator, is_instant, output_schema
 from plait.runtime.spark.requirements import check_packages, check_spark
 from plait.runtime.spark.schemas import conform, spark_schema
 from plait.runtime.spark.watermarks import without_watermark
@@ -99,14 +100,17 @@ def results(
         check_checkpoint(session, checkpoint, processor.contract)
     run = os.urandom(8).hex()
     atexit.register(remove, Places.of_host(), run)
-    control = Control.beside(checkpoint, run)
-    register(run, processor.query, control)
+    control = Control.of(checkpoint, name, run, _master(session))
+    atexit.register(control.remove)
+    register(processor.query, name, control)
     operator = JoinOperator(processor, keys, run, control)
-    output = spark_schema(output_schema(processor))
-    found = packets.groupBy("processor").transformWithStateInPandas(
-        operator, output, "append", "none"
+    returned = output_schema(processor, reports=not control.shared)
+    rows = packets.groupBy("processor").transformWithStateInPandas(
+        operator, spark_schema(returned), "append", "none"
     )
-    rows = _observed(found, observation(name)).where(F.col(REPORT).isNull()).drop(REPORT)
+    if not control.shared:
+        rows = _observed(rows, observation(name)).where(F.col(REPORT).isNull()).drop(REPORT)
+    rows = _with_instants(rows, processor)
     if not late:
         return rows
     return nested(rows, processor.query, late if isinstance(late, str) else LATE_COLUMN)
@@ -119,6 +123,25 @@ def observation(name: str | None) -> str:
     ('plait', 'plait:prices')
     """
     return OBSERVATION if name is None else f"{OBSERVATION}:{name}"
+
+
+def _master(session: SparkSession) -> str:
+    """What runs the session; unknown to clients of Spark Connect, who may be on another host."""
+    if ".connect." in type(session).__module__:
+        return ""
+    return session.conf.get("spark.master", "") or ""
+
+
+def _with_instants(rows: DataFrame, processor: Processor) -> DataFrame:
+    """Microseconds as instants where the query has instants."""
+    meant = [*processor.query.schema, *(aside_schema(processor.query) if processor.aside else ())]
+    columns = [F.col("`" + f.name.replace("`", "``") + "`") for f in meant]
+    return rows.select(
+        [
+            F.timestamp_micros(c).alias(f.name) if is_instant(f.type) else c
+            for c, f in zip(columns, meant, strict=True)
+        ]
+    )
 
 
 def _observed(found: DataFrame, called: str) -> DataFrame:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.types as pt
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessor,
@@ -29,10 +30,24 @@ _ARENAS: dict[str, Engines] = {}
 _MOST_ARENAS = 8
 
 
-def output_schema(processor: Processor) -> pa.Schema:
-    """What the operator returns: results, a report, and rows set aside if they are asked for."""
-    fields = [*processor.query.schema, pa.field(REPORT, pa.string())]
-    return pa.schema(fields + (list(aside_schema(processor.query)) if processor.aside else []))
+def output_schema(processor: Processor, *, reports: bool) -> pa.Schema:
+    """What the operator returns: results, reports and rows set aside if they are asked for.
+
+    Instants are microseconds: pandas would convert them one by one.
+    """
+    report = [pa.field(REPORT, pa.string())] if reports else []
+    aside = list(aside_schema(processor.query)) if processor.aside else []
+    return pa.schema(
+        [
+            f.with_type(pa.int64()) if is_instant(f.type) else f
+            for f in [*processor.query.schema, *report, *aside]
+        ]
+    )
+
+
+def is_instant(type_: pa.DataType) -> bool:
+    """Whether values are instants, Spark's TIMESTAMP."""
+    return bool(pt.is_timestamp(type_)) and type_.tz is not None
 
 
 class SparkStore:
@@ -84,7 +99,7 @@ class JoinOperator(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
         self._store = SparkStore(handle)
-        self._schema = output_schema(self._processor)
+        self._schema = output_schema(self._processor, reports=not self._control.shared)
 
     def handleInputRows(  # Spark's name
         self,
@@ -97,10 +112,14 @@ class JoinOperator(StatefulProcessor):
         number = self._numbers[int(key[0])]
         run, packets = self._processor.run, _packets(number, rows)
         epoch = self._control.epoch(self._processor.query)
-        for found in run(number, packets, self._store, _engines(self._run), epoch):
-            if isinstance(found, Report):
-                found.run = self._run
-            yield self._frame(found)
+        task = TaskContext.get()
+        query = task.getLocalProperty("sql.streaming.queryId") if task else None
+        for found in run(number, packets, self._store, _engines(self._run, query), epoch):
+            if not isinstance(found, Report) or not self._control.shared:
+                yield self._frame(found)
+            elif task and query:
+                batch = int(task.getLocalProperty("streaming.sql.batchId") or 0)
+                self._control.write_report(query, batch, found)
 
     def _frame(self, found: pa.RecordBatch | Aside | Report) -> pd.DataFrame:
         if isinstance(found, Report):
@@ -115,10 +134,8 @@ class JoinOperator(StatefulProcessor):
         """Nothing to release: the engines outlive the task on purpose."""
 
 
-def _engines(run: str) -> Engines:
+def _engines(run: str, query: str | None) -> Engines:
     """The engines of a run of a query, shared with the other workers of the host."""
-    task = TaskContext.get()
-    query = task.getLocalProperty("sql.streaming.queryId") if task else None
     if query is None:
         return OwnEngines()
     name = f"{run}-{query}"

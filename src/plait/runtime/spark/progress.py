@@ -1,9 +1,10 @@
 """The progress of a query on Spark, from what Spark itself keeps and tells about it.
 
-Processors report through `observe`, so reports are in Spark's progress of the query: in
-`recentProgress`, which holds the last hundred batches, and in the events that listeners get.
-Sums over all batches are in each report (see `plait.cluster.report`), so the last one is enough
-for them, however long the query has been running.
+Spark's progress of the query, in `recentProgress` (the last hundred batches) or in the events that
+listeners get, says which batches were done; what processors reported of them is in the control
+directory, or in the progress itself where that directory is not shared (see `control`). Sums over
+all batches are in each report (see `plait.cluster.report`), so the last one is enough for them,
+however long the query has been running.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from plait.cluster.progress import Progress
 from plait.cluster.progress import progress as put_together
 from plait.cluster.report import Report
+from plait.runtime.spark.control import made
 from plait.runtime.spark.frame import observation
 
 
@@ -35,7 +37,10 @@ def progress(query: StreamingQuery, name: str | None = None) -> Progress:
 def reports_of(event: Any, name: str | None = None) -> list[Report]:
     """The reports of the processors in Spark's progress of one batch; none if it did not join."""
     metrics = event.observedMetrics.get(observation(name))
-    return [] if metrics is None else [Report.from_json(text) for text in metrics["reports"]]
+    if metrics is not None:
+        return [Report.from_json(text) for text in metrics["reports"]]
+    join = made(str(event.id), name)
+    return [] if join is None else join.control.reports(str(event.id), event.batchId)
 
 
 class ProgressListener(StreamingQueryListener):

@@ -53,11 +53,12 @@ def local_session(
     """
     count = cores or os.cpu_count() or 1
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # `spark.pyspark.python` is not enough: the worker that sets up stateful operators ignores it.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = {
         **SETTINGS,
         **_PRIVATE,
         "spark.driver.memory": memory,
-        "spark.pyspark.python": sys.executable,
         "spark.sql.shuffle.partitions": str(count),
     }
     if scratch is not None:
