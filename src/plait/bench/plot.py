@@ -25,8 +25,8 @@ def draw(report: Report, directory: Path) -> Path:
         1, len(panels), figsize=(6.4 * len(panels), 4.2), squeeze=False, layout="constrained"
     )
     for axis, (title, lines) in zip(axes[0], panels.items(), strict=True):
-        for line in lines:
-            _line(axis, line)
+        for number, line in enumerate(lines):
+            _line(axis, line, len(lines) - 1 - number)
         if not lines:
             _bars(axis, report)
             continue
@@ -49,14 +49,15 @@ def draw(report: Report, directory: Path) -> Path:
     return path
 
 
-def _line(axis, line: Series) -> None:  # type: ignore[no-untyped-def]  # a matplotlib Axes
+def _line(axis, line: Series, later: int) -> None:  # type: ignore[no-untyped-def]  # an Axes
+    """A line; of long ones, those drawn first are wider, so that lines on each other are seen."""
     many = len(line.x) > _FEW
     axis.plot(
         line.x,
         line.y,
         marker="" if many or line.dashed else "o",
         linestyle="--" if line.dashed else "-",
-        linewidth=1.2 if many or line.dashed else 1.5,
+        linewidth=1.2 + 0.7 * later if many else 1.5,
         label=line.label,
     )
 

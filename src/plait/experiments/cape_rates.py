@@ -144,9 +144,9 @@ def fig15(options: Options, note: Note) -> Report:
     steady = np.linspace(cases.span[1], options.seconds, 400)
     ratio = _over(cases, STALE, FRESH, steady)
     report.claims = [
-        Claim("parallel-fewer", "during the migration the parallel track has fewer intermediate "
-              "tuples", f"{parallel:.0f} against {moving:.0f} on average", parallel / moving,
-              "fewer", parallel < moving),
+        Claim("parallel-fewer", "until both have migrated the parallel track has fewer "
+              "intermediate tuples", f"{parallel:.0f} against {moving:.0f} on average",
+              parallel / moving, "fewer", parallel < moving),
         Claim("new-smaller", "the new plan and both migrated ones have far fewer than the old one",
               f"{ratio:.1f} times", ratio, "at least 2 times", ratio >= 2 and all(
                   _over(cases, STALE, case, steady) >= 2 for case in (MOVING, PARALLEL))),
@@ -171,8 +171,8 @@ def fig16(options: Options, note: Note) -> Report:
     by_end = {case: float(t.results_by([options.seconds])[0]) for case, t in cases.traces.items()}
     least = min(by_end[case] for case in (MOVING, PARALLEL, FRESH))
     report.claims = [
-        Claim("parallel-rate", "during the migration the parallel track has the better output rate",
-              f"{rates[PARALLEL]:.0f} against {rates[MOVING]:.0f} results per second from "
+        Claim("parallel-rate", "until both have migrated the parallel track has the better output "
+              "rate", f"{rates[PARALLEL]:.0f} against {rates[MOVING]:.0f} results per second from "
               f"{start:.1f} to {end:.1f} s", rates[PARALLEL] / rates[MOVING], "more than 1",
               rates[PARALLEL] > rates[MOVING]),
         Claim("silence", "moving state has an output silence while it recomputes states",
