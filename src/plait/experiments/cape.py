@@ -54,8 +54,8 @@ class LengthOptions:
 
     shortest: float = 2.0
     """The shortest window, in seconds."""
-    longest: float = 4.0
-    step: float = 0.5
+    longest: float = 3.5
+    step: float = 0.3
     warm: float = 3.0
     """When the migration begins, in windows."""
     repeats: int = 16
@@ -78,7 +78,7 @@ class LengthOptions:
 class RateOptions:
     """What can be varied."""
 
-    slowest: float = 100.0
+    slowest: float = 60.0
     """The longest inter-arrival time of B, in milliseconds."""
     fastest: float = 20.0
     points: int = 7
