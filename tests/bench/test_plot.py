@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from plait.bench.plot import draw
-from plait.bench.report import Report, Series
+from plait.bench.report import Mark, Report, Series
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -30,6 +30,21 @@ def test_each_unit_has_its_panel(tmp_path: Path) -> None:
     for report, units in ((one, ("s", "s")), (two, ("s", "bytes"))):
         report.series += [Series(f"line {i}", (1, 2), (1.0, 2.0), u) for i, u in enumerate(units)]
     assert width(written(two, tmp_path)) == 2 * width(written(one, tmp_path))
+
+
+def test_marks_dashes_logarithms_and_long_legends(tmp_path: Path) -> None:
+    plain, marked = Report("plain", {}), Report("marked", {})
+    for report in (plain, marked):
+        for unit in ("s", "bytes"):
+            report.series += [
+                Series(f"line {i}", range(1, 60), range(1, 60), unit, dashed=report is marked)
+                for i in range(4)
+            ]
+    marked.marks = [Mark("start", 10.0), Mark("end", 20.0)]
+    marked.log_units = ("s",)
+    first, second = written(plain, tmp_path), written(marked, tmp_path)
+    assert width(first) == width(second)
+    assert first.read_bytes() != second.read_bytes()
 
 
 def test_systems_without_series_become_bars(tmp_path: Path) -> None:

@@ -27,6 +27,16 @@ class Series:
     y: Sequence[float]
     unit: str
     x_unit: str = ""
+    dashed: bool = False
+    """Drawn as a dashed line: a prediction, not a measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A vertical line in a figure: something happened at `x`."""
+
+    label: str
+    x: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,10 @@ class Report:
     claims: list[Claim] = field(default_factory=list)
     systems: dict[str, dict[str, Any]] = field(default_factory=dict)
     ratios: dict[str, Any] = field(default_factory=dict)
+    marks: list[Mark] = field(default_factory=list)
+    """Drawn in every panel of the figure."""
+    log_units: tuple[str, ...] = ()
+    """Panels with a logarithmic scale."""
 
     @property
     def holds(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from plait.engine.eddy import EddyEngine
 from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.probe import PORTION
+from plait.engine.purging import Purge
 from plait.engine.teddy import TeddyEngine
 from plait.engine.tree import TreeEngine
 from plait.engine.windows import Windows
@@ -23,16 +24,19 @@ def make_engine(
     portion: int | None = None,
     windows: Windows | None = None,
     memory_limit: int | None = None,
+    purge: Purge = "watermark",
 ) -> TreeEngine | EddyEngine | TeddyEngine:
     """The engine that runs a plan.
 
     `windows` are empty ones to fill; what an engine has stored goes over to another one by
     `plait.engine.migrate`. A small `portion` makes lookups return in many parts what they find.
-    Only a tree of joins can have a `memory_limit` in bytes.
+    Only a tree of joins can have a `memory_limit` in bytes, or purge by the lemma.
     """
     portion = PORTION if portion is None else portion
     if memory_limit is not None and isinstance(plan, Teddies | Eddies):
         raise PlanError(f"{plan} cannot run within a memory limit", remedy="give a tree of joins")
+    if purge != "watermark" and isinstance(plan, Teddies | Eddies):
+        raise PlanError(f"{plan} purges by watermarks only", remedy="give a tree of joins")
     if isinstance(plan, Teddies):
         return TeddyEngine(query, plan, hash_bits=hash_bits, portion=portion, windows=windows)
     if isinstance(plan, Eddies):
@@ -44,4 +48,5 @@ def make_engine(
         portion=portion,
         windows=windows,
         memory_limit=memory_limit,
+        purge=purge,
     )

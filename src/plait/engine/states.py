@@ -65,6 +65,7 @@ class BaseWindow:
         self._payload: dict[str, PayloadColumn] = {}
         self._from_key: dict[str, int] = {}
         self._from_time: set[str] = set()
+        self._held: int | None = None
         for name in payload_columns(query, stream):
             column = Column(self._stream.name, name)
             key_class = derived_from_key(query, column)
@@ -103,15 +104,24 @@ class BaseWindow:
         waits = zip(self._others, self._waits, strict=True)
         return min(watermarks[k] - wait for k, wait in waits)
 
+    def hold(self, since: int) -> None:
+        """Let the next `expire` keep the tuples since this time, whatever the watermarks."""
+        self._held = since if self._held is None else min(self._held, since)
+
     def expire(self, watermarks: Sequence[int]) -> int:
-        """Drop what no tuple to come can join; how many that were."""
-        header, times = self.window.ring.header, self.window.latest
-        dead = expired_prefix(header, times, self.cutoff(watermarks))
+        """Drop what no tuple to come can join and nobody holds; how many that were."""
+        cutoff, held = self.cutoff(watermarks), self._held
+        self._held = None
+        dead = self.older_than(cutoff if held is None else min(cutoff, held))
         if dead:
             self.window.drop(dead)
             for column in self._payload.values():
                 column.drop()
         return dead
+
+    def older_than(self, cutoff: int) -> int:
+        """How many of the first tuples are older than this."""
+        return expired_prefix(self.window.ring.header, self.window.latest, cutoff)
 
     def live_codes(self, key_class: int) -> Ints:
         """The codes of all live tuples in a key class."""
@@ -270,12 +280,25 @@ class CombinedState:
         cutoff = min(
             watermarks[k] - min(self._matrix[s][k] for s in self._order) for k in self._others
         )
-        dropped = expired_prefix(self.window.ring.header, self.window.latest, cutoff)
-        if dropped:
-            self.window.drop(dropped)
+        dropped = self.drop_before(cutoff)
         if self._since_compaction > max(_SMALL, len(self.window) // 2):
             dropped += self._compact(watermarks)
         return dropped
+
+    def drop_before(self, cutoff: int) -> int:
+        """Drop rows from the front, as long as their latest time is older than this."""
+        dropped = expired_prefix(self.window.ring.header, self.window.latest, cutoff)
+        if dropped:
+            self.window.drop(dropped)
+        return dropped
+
+    @property
+    def earliest(self) -> int | None:
+        """The earliest time of a tuple in any of the combinations; looks at all of them."""
+        if not len(self.window):
+            return None
+        rows = first_positions(self.window.ring.header, 0, len(self.window))
+        return int(take(self.window.earliest, rows).min())
 
     def _compact(self, watermarks: Sequence[int]) -> int:
         self._since_compaction = 0

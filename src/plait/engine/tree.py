@@ -28,14 +28,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from plait.engine.counters import InputCounters, OperatorCounters, StateSize, StepCounters
-from plait.engine.ingest import Admitted, Arrivals
+from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted, Arrivals
 from plait.engine.mark import Mark
 from plait.engine.probe import PORTION, Lookup, length
+from plait.engine.purging import Purge, lemma_cutoff
 from plait.engine.slices import cut
 from plait.engine.states import CombinedState, State, Tuples
 from plait.engine.windows import Windows
 from plait.errors import MemoryExceeded
+from plait.kernels.gather import take
 from plait.kernels.jit import Positions
+from plait.kernels.ring import last_positions
 from plait.plan.jtree import Join, Leaf, Node, check_plan
 from plait.plan.steps import indexes, steps, stream_set
 from plait.query.query import Query
@@ -43,12 +46,23 @@ from plait.query.query import Query
 
 @dataclass(slots=True)
 class Operator:
-    """A join at work: the states of its inputs, and for each input the probes it makes."""
+    """A join at work: the states of its inputs, and for each input the probes it makes.
+
+    `passed` is, for each input, the largest earliest time of a tuple that entered by it: what
+    purges the other states by lemma 2.2.
+    """
 
     states: list[State]
     paths: list[list[tuple[Lookup, StepCounters]]]
     parent: tuple[Operator, int] | None
     counters: OperatorCounters
+    passed: list[int]
+
+    def purged_before(self, query: Query, child: int) -> int:
+        """Rows in the state of an input are purged by lemma 2.2 if their latest time is older."""
+        entered = zip((s.streams for s in self.states), self.passed, strict=True)
+        others = [other for c, other in enumerate(entered) if c != child]
+        return lemma_cutoff(query, self.states[child].streams, others)
 
     @property
     def kept(self) -> CombinedState | None:
@@ -67,7 +81,8 @@ class TreeEngine:
     `hash_bits` below 64 makes hashes collide on purpose; results do not change. With `windows`,
     the engine stands on what another one stored; its combined states are those of `shared`, by
     stream set, and empty otherwise: `plait.engine.migrate` fills them. With a `memory_limit` in
-    bytes, a batch that makes the states larger than that ends in MemoryExceeded.
+    bytes, a batch that makes the states larger than that ends in MemoryExceeded. Rows are purged by
+    the rule of the windows, or by `purge` if these are new.
     """
 
     migrating = False
@@ -82,6 +97,7 @@ class TreeEngine:
         windows: Windows | None = None,
         shared: Mapping[frozenset[int], CombinedState] | None = None,
         memory_limit: int | None = None,
+        purge: Purge = "watermark",
     ) -> None:
         check_plan(query, plan)
         self.query = query
@@ -93,7 +109,7 @@ class TreeEngine:
         self._needed = indexes(query, plan)
         by_stream = {s: self._needed[frozenset({s})] for s in range(len(query.streams))}
         if windows is None:
-            windows = Windows(query, by_stream, hash_bits=hash_bits)
+            windows = Windows(query, by_stream, hash_bits=hash_bits, purge=purge)
         else:
             windows.index_by(by_stream)
         self.windows = windows
@@ -103,6 +119,7 @@ class TreeEngine:
         self.root: Callable[[Tuples], Iterator[pa.RecordBatch]] = windows.output.batches
         """What becomes of the combinations that the root finds."""
         self._leaves: dict[int, tuple[Operator, int]] = {}
+        self._mark: Mark | None = None
         assert isinstance(plan, Join), "a legal plan of two or more streams is a join"
         self._build(plan, None, shared or {})
 
@@ -128,7 +145,8 @@ class TreeEngine:
             self.combined.append(state)
             states.append(state)
         counters = OperatorCounters(str(join), [InputCounters() for _ in join.children])
-        operator = Operator(states, [], parent, counters)
+        passed = [BEFORE_ALL_TIMES] * len(states)
+        operator = Operator(states, [], parent, counters, passed)
         for c in range(len(join.children)):
             operator.paths.append(self._path(join, c, states, counters.inputs[c]))
         self.operators.append(operator)
@@ -154,6 +172,7 @@ class TreeEngine:
 
     def see_only_new(self, mark: Mark | None) -> None:
         """Let lookups in base windows find only what is new to a mark, or again everything."""
+        self._mark = mark
         for operator in self.operators:
             for path in operator.paths:
                 for lookup, _ in path:
@@ -186,6 +205,27 @@ class TreeEngine:
     def states(self) -> list[State]:
         """The base windows, then the states of combinations."""
         return [*self.bases, *self.combined]
+
+    def state_rows(self) -> list[list[int]]:
+        """For each join, parents before children, the rows of the state of each input.
+
+        Rows of a stream that this tree does not see, and rows that were purged by the lemma but
+        are held for combinations, are not among them.
+        """
+        return [
+            [self._rows(operator, c) for c in range(len(operator.states))]
+            for operator in self.operators
+        ]
+
+    def _rows(self, operator: Operator, child: int) -> int:
+        state = operator.states[child]
+        if isinstance(state, CombinedState):
+            return len(state)
+        (stream,) = state.streams
+        out = 0 if self._mark is None else self._mark.old[stream]
+        if self.windows.purge == "lemma":
+            out = max(out, state.older_than(operator.purged_before(self.query, child)))
+        return len(state) - out
 
     @property
     def nbytes(self) -> int:
@@ -253,6 +293,9 @@ class TreeEngine:
         if isinstance(state, CombinedState):
             counters.inserts += n
             state.insert(tuples)
+        if self.windows.purge == "lemma" and n:
+            entered = take(state.window.earliest, last_positions(state.window.ring.header, n))
+            operator.passed[child] = max(operator.passed[child], int(entered.max()))
         if operator.parent is None and self.restoring:
             return
         yield from self._probe(operator, child, 0, tuples)
@@ -283,10 +326,30 @@ class TreeEngine:
 
     def expire_combinations(self, watermarks: Sequence[int]) -> None:
         """Drop the combinations that nothing to come can join."""
+        if self.windows.purge == "lemma":
+            self._purge_by_lemma()
+            return
         for operator in self.operators:
             for state, counters in zip(operator.states, operator.counters.inputs, strict=True):
                 if isinstance(state, CombinedState):
                     counters.deletes += state.expire(watermarks)
+
+    def _purge_by_lemma(self) -> None:
+        """Drop the combinations that tuples have purged; hold the base rows of the others."""
+        for operator in self.operators:
+            for c, state in enumerate(operator.states):
+                cutoff = operator.purged_before(self.query, c)
+                if not isinstance(state, CombinedState):
+                    if self._mark is not None:
+                        (stream,) = state.streams
+                        cutoff = max(cutoff, self._mark.earliest_new[stream])
+                    state.hold(cutoff)
+                    continue
+                operator.counters.inputs[c].deletes += state.drop_before(cutoff)
+                earliest = state.earliest
+                if earliest is not None:
+                    for stream in state.streams:
+                        self.bases[stream].hold(earliest)
 
     def _expire(self, watermarks: Sequence[int]) -> None:
         """Drop what nothing to come can join, combinations before their parts."""

@@ -15,6 +15,7 @@ from plait.engine.codes import CodeBook
 from plait.engine.counters import StateSize
 from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted, Ingest
 from plait.engine.output import Output
+from plait.engine.purging import Purge, check_purge
 from plait.engine.states import BaseWindow, State
 from plait.kernels.memory import HEAP, Memory
 from plait.query.query import Query
@@ -27,13 +28,22 @@ class Windows:
     """One base window per stream, the codes of the keys, and the way in and out.
 
     `hash_bits` below 64 makes hashes collide on purpose; results do not change. `memory` is where
-    the windows and what engines compute from them live.
+    the windows and what engines compute from them live. `purge` is the rule by which every tree of
+    joins over these windows drops rows.
     """
 
     def __init__(
-        self, query: Query, indexes: Indexes, *, hash_bits: int = 64, memory: Memory = HEAP
+        self,
+        query: Query,
+        indexes: Indexes,
+        *,
+        hash_bits: int = 64,
+        memory: Memory = HEAP,
+        purge: Purge = "watermark",
     ) -> None:
+        check_purge(query, purge)
         self.query = query
+        self.purge: Purge = purge
         self.hash_bits = hash_bits
         self.memory = memory
         self._books = [CodeBook(c.type, hash_bits, memory) for c in query.graph.classes]

@@ -7,6 +7,14 @@ from plait.bench.catalogue import Catalogue
 EXPERIMENTS = Catalogue(
     "experiment",
     {
+        "cape/fig10": "plait.experiments.cape:fig10",
+        "cape/fig11": "plait.experiments.cape:fig11",
+        "cape/fig12": "plait.experiments.cape:fig12",
+        "cape/fig13": "plait.experiments.cape_rates:fig13",
+        "cape/fig14": "plait.experiments.cape_rates:fig14",
+        "cape/fig15": "plait.experiments.cape_rates:fig15",
+        "cape/fig16": "plait.experiments.cape_rates:fig16",
+        "cape/fig9": "plait.experiments.cape:fig9",
         "qualified/fig13a": "plait.experiments.qualified:fig13a",
         "qualified/fig13b": "plait.experiments.qualified:fig13b",
         "qualified/fig13c": "plait.experiments.qualified:fig13c",

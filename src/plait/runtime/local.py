@@ -14,6 +14,7 @@ from plait.engine.migrate.choose import Chooser, moving_unless_dearer
 from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.migrate.record import Migration, Order, Strategy
 from plait.engine.migrate.strategy import check_request, migrate, settled
+from plait.engine.purging import Purge
 from plait.errors import MigrationError, PlaitError, SourceError
 from plait.plan.jtree import mjoin
 from plait.plan.routed import Plan
@@ -48,7 +49,8 @@ class LocalRun:
     Each `push` is one batch. A row is late when it is older than its stream's watermark at the
     beginning of the batch: the newest event time of earlier batches minus the stream's delay.
     `plan` is a tree of joins, or a router such as `Teddies()`. A tree that holds more than
-    `memory_limit` bytes ends in MemoryExceeded.
+    `memory_limit` bytes ends in MemoryExceeded. `purge="lemma"` drops rows by the tuples that came
+    instead of by watermarks, for streams in order.
     """
 
     def __init__(
@@ -59,11 +61,17 @@ class LocalRun:
         hash_bits: int = 64,
         portion: int | None = None,
         memory_limit: int | None = None,
+        purge: Purge = "watermark",
     ) -> None:
         self.query = query
         self.plan: Plan = mjoin(query) if plan is None else plan
         self.engine: Engine = make_engine(
-            query, self.plan, hash_bits=hash_bits, portion=portion, memory_limit=memory_limit
+            query,
+            self.plan,
+            hash_bits=hash_bits,
+            portion=portion,
+            memory_limit=memory_limit,
+            purge=purge,
         )
         self.counts = Counts.of(query.names)
         self._newest = [BEFORE_ALL_TIMES] * len(query.streams)

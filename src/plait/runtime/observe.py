@@ -2,37 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
+from plait.engine.counters import OperatorCounters
 from plait.engine.states import CombinedState
 from plait.engine.tree import TreeEngine
 from plait.kernels.ring import first_positions
 from plait.optimize.model import ARRIVAL_CALLS, Operations
 from plait.plan.jtree import Join, Node
 from plait.plan.steps import steps, stream_set
+from plait.query.query import Query
 from plait.runtime.local import LocalRun
 
 
-def observed(run: LocalRun) -> Operations:
-    """Everything a tree of joins has done so far.
+@dataclass(frozen=True, slots=True)
+class InputLayout:
+    """What does not change about an input of a join: how many streams it gathers on its way.
+
+    `steps` has for each probe the index of the input whose state is probed, and the streams that
+    are together then.
+    """
+
+    streams: int
+    steps: tuple[tuple[int, int], ...]
+
+
+Layout = tuple[tuple[InputLayout, ...], ...]
+"""For each join of a plan, parents before children, its inputs."""
+
+
+def layout(query: Query, plan: Node) -> Layout:
+    """The joins of a plan in the order of an engine's counters."""
+    found = []
+    for join in preorder(plan):
+        sets = [stream_set(query, child) for child in join.children]
+        inputs = []
+        for c, own in enumerate(sets):
+            gathered, path = len(own), []
+            for step in steps(query, join, c):
+                gathered += len(sets[step.target])
+                path.append((step.target, gathered))
+            inputs.append(InputLayout(len(own), tuple(path)))
+        found.append(tuple(inputs))
+    return tuple(found)
+
+
+def counted(shape: Layout, counters: Sequence[OperatorCounters], batches: int = 0) -> Operations:
+    """What the joins of a plan have counted.
 
     Steps are not counted as such: each is taken to have had work in every batch, unless it had
-    fewer tuples than there were batches.
+    fewer tuples than there were batches. With no batches, the price of a batch is left out.
     """
-    engine = tree_of(run)
-    total = Operations(results=run.counts.results * len(run.query.select))
-    for join, counters in zip(_preorder(engine.plan), engine.counters, strict=True):
-        sets = [stream_set(run.query, child) for child in join.children]
-        for c, given in enumerate(counters.inputs):
-            base = len(sets[c]) == 1
-            gathered = len(sets[c])
+    total = Operations()
+    for inputs, operator in zip(shape, counters, strict=True):
+        for own, given in zip(inputs, operator.inputs, strict=True):
+            base = own.streams == 1
+            gathered = own.streams
             carried = 0.0 if base else 2.0 * given.inserts * gathered
-            calls = (ARRIVAL_CALLS if base else 1) * min(run.counts.batches, given.arrivals)
+            calls = (ARRIVAL_CALLS if base else 1) * min(batches, given.arrivals)
             probes = visits = matches = 0
-            for step, count in zip(steps(run.query, join, c), given.steps, strict=True):
-                both = gathered + len(sets[step.target])
+            for (_, both), count in zip(own.steps, given.steps, strict=True):
                 carried += count.probes * gathered + count.matches * both
-                calls += min(run.counts.batches, count.probes)
+                calls += min(batches, count.probes)
                 probes += count.probes
                 visits += count.visited
                 matches += count.matches
@@ -47,9 +81,16 @@ def observed(run: LocalRun) -> Operations:
                 carried=carried,
                 calls=calls,
                 combined=0 if base else given.inserts,
-                upkeep=0 if base else run.counts.batches,
+                upkeep=0 if base else batches,
             )
     return total
+
+
+def observed(run: LocalRun) -> Operations:
+    """Everything a tree of joins has done so far."""
+    engine = tree_of(run)
+    results = Operations(results=run.counts.results * len(run.query.select))
+    return results + counted(layout(run.query, engine.plan), engine.counters, run.counts.batches)
 
 
 def live_tuples(run: LocalRun) -> dict[frozenset[int], int]:
@@ -73,7 +114,8 @@ def tree_of(run: LocalRun) -> TreeEngine:
     return run.engine
 
 
-def _preorder(node: Node) -> list[Join]:
+def preorder(node: Node) -> list[Join]:
+    """Every join of a tree, parents before children: the order of an engine's counters."""
     if not isinstance(node, Join):
         return []
-    return [node, *(join for child in node.children for join in _preorder(child))]
+    return [node, *(join for child in node.children for join in preorder(child))]

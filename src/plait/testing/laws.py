@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from plait.engine.purging import Purge
 from plait.plan.routed import Plan
 from plait.query.query import Query
 from plait.runtime.local import LocalRun
@@ -34,6 +35,7 @@ def assert_lawful(
     hash_bits: int = 64,
     portion: int | None = None,
     answer: tuple[Counter[Result], Late] | None = None,
+    purge: Purge = "watermark",
 ) -> None:
     """Run the history with a plan; its results, late rows and counts are those of the definition.
 
@@ -42,14 +44,14 @@ def assert_lawful(
     """
     results, late = expected(history) if answer is None else answer
     query = history.query
-    run = LocalRun(query, plan, hash_bits=hash_bits, portion=portion)
+    run = LocalRun(query, plan, hash_bits=hash_bits, portion=portion, purge=purge)
     found: Counter[Result] = Counter()
     for batch in history.tables():
         table = run.push(batch)
         assert table.schema == query.schema
         found += multiset(table)
     found += multiset(pa.Table.from_batches(list(run.finish()), query.schema))
-    about = f"plan {run.plan}, hash_bits={hash_bits}\n{history!r}"
+    about = f"plan {run.plan}, hash_bits={hash_bits}, purge={purge}\n{history!r}"
     assert found == results, f"{difference(found, results)}\n{about}"
     handed_out = {name: multiset(table) for name, table in run.late().items()}
     assert handed_out == late, f"late rows {handed_out} instead of {late}\n{about}"
