@@ -98,13 +98,13 @@ class Dear:
         self._instructions = instructions
         self.counter = 0
 
-    def choose(self, history: History, ready: Sequence[int]) -> Choice:
+    def choose(self, history: History, ready: Sequence[int], waiting: int = 1) -> Choice:
         """What the policy chooses, later."""
         counter = self.counter
         for _ in range(self._instructions):
             counter += 1
         self.counter = counter
-        return self._policy.choose(history, ready)
+        return self._policy.choose(history, ready, waiting)
 
     def observe(
         self, history: History, target: int, consumed: int, produced: int, work: int
