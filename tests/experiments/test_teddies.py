@@ -59,7 +59,8 @@ def test_fig8_adds_instructions() -> None:
 
 @pytest.mark.slow
 def test_drift_runs_every_plan() -> None:
-    report = _run("teddies/drift", {"rows": "2000", "repeats": "1", "window_seconds": "1"})
+    options = {"rows": "2000", "repeats": "1", "finals": "2", "window_seconds": "1"}
+    report = _run("teddies/drift", options)
     assert _claims(report)["results"]
     assert len(report.series) == 11 + 3
     assert report.systems["hindsight"]["seconds"] > 0
