@@ -194,10 +194,10 @@ class Ordered:
             visits.since += not scouted
         values = {t: self._value(history, t, {}) for t in ready}
         best = min(values, key=lambda t: (values[t], t))
-        self._watch(history, ready, best, values[best])
+        self._watch(history, ready, values[best])
         for target in ready:
-            due = self._visits[history, target].since > self._explore
-            if target != best and (due or (history, target) in self._stale):
+            due = target != best and self._visits[history, target].since > self._explore
+            if due or (history, target) in self._stale:
                 return Choice(target, self._trial)
         if waiting >= self._large and not scouted:
             self._scouting = history
@@ -213,11 +213,12 @@ class Ordered:
         visits.add(consumed, produced, work, self._kept, _HEARD * self._trial)
         self._stale.discard((history, target))
 
-    def _watch(self, history: History, ready: Sequence[int], best: int, value: float) -> None:
-        """Have the other ways tried again when the best one has become much dearer."""
+    def _watch(self, history: History, ready: Sequence[int], value: float) -> None:
+        """When even the best way has become much dearer, have all but the latest tried again."""
         reference = self._reference.setdefault(history, value)
         if value > self._surprise * reference + 1:
-            self._stale.update((history, t) for t in ready if t != best)
+            latest = min(ready, key=lambda t: self._visits[history, t].since)
+            self._stale.update((history, t) for t in ready if t != latest)
             self._reference[history] = value
         elif value < reference:
             self._reference[history] = value
