@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from plait.bench.plot import draw
 from plait.bench.report import Report, Series
@@ -30,6 +33,25 @@ def test_each_unit_has_its_panel(tmp_path: Path) -> None:
     for report, units in ((one, ("s", "s")), (two, ("s", "bytes"))):
         report.series += [Series(f"line {i}", (1, 2), (1.0, 2.0), u) for i, u in enumerate(units)]
     assert width(written(two, tmp_path)) == 2 * width(written(one, tmp_path))
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_axes_may_be_logarithmic_even_with_a_zero(tmp_path: Path, least: int) -> None:
+    report = Report("one", {})
+    xs, ys = (least, 2, 1024), (0.5, 1.0, 500.0)
+    plain = written(replace(report, series=[Series("line", xs, ys, "s")]), tmp_path / "plain")
+    scaled = Series("line", xs, ys, "s", x_scale="log", y_scale="log")
+    log = written(replace(report, series=[scaled]), tmp_path / "log")
+    assert log.read_bytes() != plain.read_bytes()
+
+
+def test_clouds_are_points_without_lines(tmp_path: Path) -> None:
+    line = Series("cloud", (1, 2, 3), (3.0, 1.0, 2.0), "s")
+    drawn = [
+        written(Report("one", {}, series=[series]), tmp_path / series.kind).read_bytes()
+        for series in (line, replace(line, kind="points"))
+    ]
+    assert drawn[0] != drawn[1]
 
 
 def test_systems_without_series_become_bars(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from plait.bench.report import Report, Series
 
+_MANY_LINES = 6
+
 
 def draw(report: Report, directory: Path) -> Path:
     """All series of a report in one PNG, one panel per unit, or its systems as bars."""
@@ -19,16 +21,25 @@ def draw(report: Report, directory: Path) -> Path:
         1, len(panels), figsize=(6.4 * len(panels), 4.2), squeeze=False, layout="constrained"
     )
     for axis, (title, lines) in zip(axes[0], panels.items(), strict=True):
-        for line in lines:
-            axis.plot(line.x, line.y, marker="o", label=line.label)
         if not lines:
             _bars(axis, report)
             continue
-        axis.set_ylim(bottom=0)
+        for n, line in enumerate(lines):
+            dots = line.kind == "points"
+            axis.plot(
+                line.x,
+                line.y,
+                marker="ox+sv^D"[n % 7],
+                markersize=4,
+                linestyle="none" if dots else "-",
+                alpha=0.6 if dots else 1.0,
+                label=line.label,
+            )
+        _scale(axis, lines)
         axis.set_xlabel(lines[0].x_unit)
         axis.set_ylabel(title)
         axis.grid(alpha=0.3)
-        axis.legend()
+        axis.legend(fontsize="small" if len(lines) > _MANY_LINES else None)
     figure.suptitle(report.name)
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{report.name.replace('/', '-')}.png"
@@ -42,6 +53,28 @@ def _panels(report: Report) -> dict[str, list[Series]]:
     for series in report.series:
         panels.setdefault(series.unit, []).append(series)
     return panels or {"seconds": []}
+
+
+def _scale(axis, lines: list[Series]) -> None:  # type: ignore[no-untyped-def]
+    """Linear axes from 0, or logarithmic ones, with a place for 0 if there is one."""
+    from matplotlib.ticker import ScalarFormatter
+
+    for side, scale, values, base in (
+        (axis.xaxis, lines[0].x_scale, [x for line in lines for x in line.x], 2),
+        (axis.yaxis, lines[0].y_scale, [y for line in lines for y in line.y], 10),
+    ):
+        if scale == "linear":
+            continue
+        positive = [v for v in values if v > 0]
+        change = axis.set_xscale if side is axis.xaxis else axis.set_yscale
+        if positive and len(positive) < len(values):
+            change("symlog", base=base, linthresh=min(positive))
+        else:
+            change("log", base=base)
+        side.set_major_formatter(ScalarFormatter())
+        side.get_major_formatter().set_scientific(False)
+    if lines[0].y_scale == "linear":
+        axis.set_ylim(bottom=0)
 
 
 def _bars(axis, report: Report) -> None:  # type: ignore[no-untyped-def]  # a matplotlib Axes

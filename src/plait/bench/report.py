@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 Note = Callable[[str], None]
 """Where a measurement says what it is doing."""
+
+Scale = Literal["linear", "log"]
 
 _PACKAGES = ("plait", "numba", "numpy", "pyarrow", "duckdb")
 
@@ -27,6 +29,9 @@ class Series:
     y: Sequence[float]
     unit: str
     x_unit: str = ""
+    x_scale: Scale = "linear"
+    y_scale: Scale = "linear"
+    kind: Literal["line", "points"] = "line"
 
 
 @dataclass(frozen=True, slots=True)
