@@ -353,6 +353,11 @@ class Model:
                 gathered |= parts[k]
         return total
 
+    def results_cost(self, streams: int) -> float:
+        """The CPU of the pairs that become combinations of a set, whatever join finds them."""
+        costs = self.costs
+        return self.made(streams) * (costs.match + costs.carry * streams.bit_count())
+
     def state_cost(self, streams: int, indexes: Iterable[int]) -> Cost:
         """Memory of a state, indexed by some sets of key classes, and the CPU of keeping it."""
         key = (streams, tuple(sorted(indexes)))
