@@ -96,7 +96,7 @@ class _Search:
             if self._beaten(found, cpu, memory):
                 continue
             if not rest:
-                self._try(streams, parts, found, cpu - results, memory)
+                self._try(streams, parts, found, _Part(cpu - results, memory))
                 continue
             for block in self._partitions.by_lowest[rest & -rest]:
                 if block & ~rest or block == streams:
@@ -121,12 +121,11 @@ class _Search:
         streams: int,
         parts: tuple[int, ...],
         found: list[_Point],
-        below: float,
-        memory: float,
+        least: _Part,
     ) -> None:
-        """Add what a partition offers; its parts cost at least `below` and `memory`."""
+        """Add what a partition offers, whose parts cost so much at least."""
         joined = self._joins.join_unless(
-            parts, lambda cpu: self._beaten(found, (below + cpu) * _ROUNDING, memory)
+            parts, lambda cpu: self._beaten(found, (least.cpu + cpu) * _ROUNDING, least.memory)
         )
         if joined is None:
             return
@@ -141,11 +140,11 @@ class _Search:
                 for c, m, child in self._frontiers[part]
             ]
             longer.sort(key=lambda s: (s[0], s[1]))
-            sums, least = [], float("inf")
+            sums, smallest = [], float("inf")
             for entry in longer:
-                if entry[1] < least and not self._beaten(found, entry[0], entry[1]):
+                if entry[1] < smallest and not self._beaten(found, entry[0], entry[1]):
                     sums.append(entry)
-                    least = entry[1]
+                    smallest = entry[1]
         for cpu, memory, cost, children in sums:
             if not self._beaten(found, cpu, memory):
                 found[:] = [p for p in found if not (cpu <= p[0] and memory <= p[1])]
