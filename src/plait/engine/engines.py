@@ -30,7 +30,10 @@ def make_engine(
     """
     portion = PORTION if portion is None else portion
     if memory_limit is not None and isinstance(plan, Teddies | Eddies):
-        raise PlanError(f"{plan} cannot run within a memory limit", remedy="give a tree of joins")
+        raise PlanError(
+            f"{plan} cannot run within a memory limit",
+            remedy="give a tree of joins, or do not enforce the budget",
+        )
     if isinstance(plan, Teddies):
         return TeddyEngine(query, plan, hash_bits=hash_bits, portion=portion, windows=windows)
     if isinstance(plan, Eddies):
