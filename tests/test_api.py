@@ -61,7 +61,7 @@ def test_cpu_alone_is_not_enforced(question: Join) -> None:
 
 def test_routers_have_no_memory_limit(question: Join) -> None:
     routed = question.engine("teddies")
-    with pytest.raises(PlanError, match="teddies .* cannot run within a memory limit"):
+    with pytest.raises(PlanError, match=r"teddies .* cannot run within a memory limit"):
         routed.budget(memory="20 MB").run()
     assert routed.budget(memory="20 MB", enforce=False).run().table.num_rows
 
