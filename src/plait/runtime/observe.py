@@ -7,7 +7,7 @@ import numpy as np
 from plait.engine.states import CombinedState
 from plait.engine.tree import TreeEngine
 from plait.kernels.ring import first_positions
-from plait.optimize.model import ARRIVAL_CALLS, Operations
+from plait.optimize.model import Operations
 from plait.plan.jtree import Join, Node
 from plait.plan.steps import steps, stream_set
 from plait.runtime.local import LocalRun
@@ -20,14 +20,16 @@ def observed(run: LocalRun) -> Operations:
     fewer tuples than there were batches.
     """
     engine = tree_of(run)
-    total = Operations(results=run.counts.results * len(run.query.select))
+    width = len(run.query.select)
+    total = Operations(results=run.counts.results * width, outputs=run.counts.portions * width)
     for join, counters in zip(_preorder(engine.plan), engine.counters, strict=True):
         sets = [stream_set(run.query, child) for child in join.children]
         for c, given in enumerate(counters.inputs):
             base = len(sets[c]) == 1
             gathered = len(sets[c])
             carried = 0.0 if base else 2.0 * given.inserts * gathered
-            calls = (ARRIVAL_CALLS if base else 1) * min(run.counts.batches, given.arrivals)
+            busy = min(run.counts.batches, given.arrivals)
+            calls = 0 if base else busy
             probes = visits = matches = 0
             for step, count in zip(steps(run.query, join, c), given.steps, strict=True):
                 both = gathered + len(sets[step.target])
@@ -48,6 +50,7 @@ def observed(run: LocalRun) -> Operations:
                 calls=calls,
                 combined=0 if base else given.inserts,
                 upkeep=0 if base else run.counts.batches,
+                intakes=busy if base else 0,
             )
     return total
 
