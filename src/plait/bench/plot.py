@@ -6,7 +6,8 @@ from pathlib import Path
 
 from plait.bench.report import Report, Series
 
-_MANY_LINES = 6
+_MANY_LINES = 7
+_MARKERS = "ox+sv^D"
 
 
 def draw(report: Report, directory: Path) -> Path:
@@ -17,6 +18,7 @@ def draw(report: Report, directory: Path) -> Path:
     from matplotlib import pyplot as plt
 
     panels = _panels(report)
+    colours = plt.get_cmap("tab10" if max(map(len, panels.values())) <= _MANY_LINES else "tab20")
     figure, axes = plt.subplots(
         1, len(panels), figsize=(6.4 * len(panels), 4.2), squeeze=False, layout="constrained"
     )
@@ -29,7 +31,8 @@ def draw(report: Report, directory: Path) -> Path:
             axis.plot(
                 line.x,
                 line.y,
-                marker="ox+sv^D"[n % 7],
+                marker=_MARKERS[n % len(_MARKERS)],
+                color=colours(n % colours.N),
                 markersize=4,
                 linestyle="none" if dots else "-",
                 alpha=0.6 if dots else 1.0,
@@ -39,7 +42,10 @@ def draw(report: Report, directory: Path) -> Path:
         axis.set_xlabel(lines[0].x_unit)
         axis.set_ylabel(title)
         axis.grid(alpha=0.3)
-        axis.legend(fontsize="small" if len(lines) > _MANY_LINES else None)
+        if len(lines) > _MANY_LINES:
+            axis.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        else:
+            axis.legend()
     figure.suptitle(report.name)
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{report.name.replace('/', '-')}.png"
@@ -57,13 +63,15 @@ def _panels(report: Report) -> dict[str, list[Series]]:
 
 def _scale(axis, lines: list[Series]) -> None:  # type: ignore[no-untyped-def]
     """Linear axes from 0, or logarithmic ones, with a place for 0 if there is one."""
-    from matplotlib.ticker import ScalarFormatter
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     for side, scale, values, base in (
         (axis.xaxis, lines[0].x_scale, [x for line in lines for x in line.x], 2),
         (axis.yaxis, lines[0].y_scale, [y for line in lines for y in line.y], 10),
     ):
         if scale == "linear":
+            if all(value == int(value) for value in values):
+                side.set_major_locator(MaxNLocator(integer=True))
             continue
         positive = [v for v in values if v > 0]
         change = axis.set_xscale if side is axis.xaxis else axis.set_yscale
@@ -71,8 +79,7 @@ def _scale(axis, lines: list[Series]) -> None:  # type: ignore[no-untyped-def]
             change("symlog", base=base, linthresh=min(positive))
         else:
             change("log", base=base)
-        side.set_major_formatter(ScalarFormatter())
-        side.get_major_formatter().set_scientific(False)
+        side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     if lines[0].y_scale == "linear":
         axis.set_ylim(bottom=0)
 

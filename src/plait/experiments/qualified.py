@@ -114,7 +114,16 @@ def fig13a(options: TimeOptions, note: Note) -> Report:
         note(f"{n} streams, {counts[n]} settings: {done}")
     for name, t in timed.items():
         xs = sorted(t.milliseconds)
-        report.series.append(Series(name, xs, [t.milliseconds[n] for n in xs], "ms", "streams"))
+        report.series.append(
+            Series(
+                name,
+                xs,
+                [t.milliseconds[n] for n in xs],
+                "ms of CPU, median",
+                "streams",
+                y_scale="log",
+            )
+        )
     report.systems["gave up at"] = {name: t.gave_up for name, t in timed.items()}
     report.systems["settings"] = {str(n): c for n, c in counts.items()}
     report.ratios["polynomial / optimal binary tree, CPU"] = {
@@ -381,8 +390,11 @@ def fig14(options: CloudOptions, note: Note) -> Report:
                     f"{label}, N = {n}",
                     [x for x, _ in points],
                     [y for _, y in points],
-                    f"CPU seconds, N = {n}",
-                    "tuples",
+                    f"CPU seconds per second, N = {n}",
+                    "tuples in states",
+                    "log",
+                    "log",
+                    "points",
                 )
             )
         memory.append(statistics.median(r.cost.tuples / s.cost.tuples for s, r in pairs))

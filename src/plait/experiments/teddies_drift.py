@@ -24,7 +24,7 @@ import pyarrow as pa
 from plait.bench.report import Note, Report, Series, at_most, equal, ratio_spread, spread
 from plait.bench.workloads import RATE, keyed_query
 from plait.plan.enumerate import all_plans
-from plait.plan.jtree import Join, Node, joins
+from plait.plan.jtree import Join, Node
 from plait.plan.routed import POLICIES, Plan, Teddies
 from plait.query.query import Query
 from plait.runtime.local import LocalRun
@@ -98,7 +98,7 @@ def drift(options: Options, note: Note) -> Report:
         sum(times[name][final][phase] for phase, name in enumerate(best))
         for final in range(options.finals)
     ]
-    _describe(report, systems, times, by_phase, results)
+    _describe(report, times, by_phase, results)
     report.systems["hindsight"] = {"seconds": spread(hindsight)["median"], "plans": best}
     always = min(finalists, key=lambda n: float(by_phase[n].sum()))
     for name in routers:
@@ -123,17 +123,15 @@ def drift(options: Options, note: Note) -> Report:
 
 def _describe(
     report: Report,
-    systems: Mapping[str, Plan],
     times: Mapping[str, list[list[float]]],
     by_phase: Mapping[str, np.ndarray],
     results: Mapping[str, int],
 ) -> None:
     for name, seconds in by_phase.items():
-        plan = systems[name]
-        kept = isinstance(plan, Join) and len(list(joins(plan))) > 1
-        unit = "CPU seconds, with a combined state" if kept else "CPU seconds, without"
         x = list(range(1, len(seconds) + 1))
-        report.series.append(Series(name, x, seconds.tolist(), unit, "phase"))
+        report.series.append(
+            Series(name, x, seconds.tolist(), "CPU seconds", "phase", y_scale="log")
+        )
         total = spread([sum(run) for run in times[name]])
         report.systems[name] = {
             "seconds": total["median"],
