@@ -64,6 +64,8 @@ def test_clouds_separate() -> None:
 def test_times_over_the_number_of_streams() -> None:
     report = fig13a(TimeOptions(most=5, settings=5), _quiet)
     assert {s.label for s in report.series} >= {"two-layer", "JTree-Finder, Pareto"}
+    assert report.systems["settings of two-layer"] == {"3": 5, "4": 5, "5": 5}
+    assert "5" in report.systems["settings of two-layer, bounds per pair"]
     assert "5" in report.ratios["polynomial / optimal binary tree, CPU"]
 
 

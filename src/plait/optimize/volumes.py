@@ -14,8 +14,9 @@ tuples. So Π λ_i · ∫ life is the expected number that is stored. For a glob
 
 which are the paper's sizes and rates. For any other D the integrals are estimated by drawing times
 one stream after the other, uniformly from the interval that the earlier ones leave. D is closed, so
-that interval is never empty; the product of the lengths is the weight of the draw. The draws are
-the same in every process, so estimates are too.
+that interval is never empty; the product of the lengths is the weight of the draw. The draws of a
+set extend those of the set without its highest stream, and are the same in every process, so
+estimates are too.
 
 *Physical rows.* The engine drops rows in the order in which they were made, up to the first live
 one, and compacts a state when as many rows were added as it has and a quarter of them is dead. So
@@ -153,6 +154,9 @@ class Sampled:
     batch: float = 0.0
     draws: int = DRAWS
     symmetric: bool = False
+    _begun: dict[int, tuple[Floats, Floats]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     _known: dict[int, _Draw] = field(default_factory=dict, compare=False, repr=False)
     _lives: dict[int, tuple[float, float, float]] = field(
         default_factory=dict, compare=False, repr=False
@@ -230,21 +234,10 @@ class Sampled:
 
     def _sample(self, streams: int) -> _Draw:
         members = _members(streams)
-        random = np.random.default_rng([7, streams])
-        times = np.zeros((len(members), self.draws))
-        weights = np.ones(self.draws)
-        for n, j in enumerate(members[1:], start=1):
-            back = np.array([self.matrix[j][i] for i in members[:n]])
-            ahead = np.array([self.matrix[i][j] for i in members[:n]])
-            low = (times[:n] - back[:, None]).max(axis=0)
-            lengths = np.maximum((times[:n] + ahead[:, None]).min(axis=0) - low, 0.0)
-            # One draw in each of as many equal strata, in random order: half the noise, no bias.
-            strata = (random.permutation(self.draws) + random.random(self.draws)) / self.draws
-            times[n] = low + lengths * strata
-            weights = weights * lengths
+        times, weights = self._times(streams)
         newest = times.max(axis=0)
         if self.batch > 0:
-            phase = random.random(self.draws)
+            phase = np.random.default_rng([11, streams]).random(self.draws)
             when = np.floor(times / self.batch + phase)
             # Of the tuples in the last batch, the stream with the highest index comes last.
             order = len(members) - 1 - np.argmax((when == when.max(axis=0))[::-1], axis=0)
@@ -260,6 +253,28 @@ class Sampled:
             float(weights.mean()),
             dict(zip(members, map(float, shares), strict=True)),
         )
+
+    def _times(self, streams: int) -> tuple[Floats, Floats]:
+        """Times of the members, a row each, and weights: those without the highest, extended."""
+        found = self._begun.get(streams)
+        if found is not None:
+            return found
+        j = streams.bit_length() - 1
+        rest = streams ^ 1 << j
+        if not rest:
+            found = np.zeros((1, self.draws)), np.ones(self.draws)
+        else:
+            times, weights = self._times(rest)
+            members = _members(rest)
+            low = (times - np.array([self.matrix[j][i] for i in members])[:, None]).max(axis=0)
+            high = (times + np.array([self.matrix[i][j] for i in members])[:, None]).min(axis=0)
+            lengths = np.maximum(high - low, 0.0)
+            # One draw in each of as many equal strata, in random order: half the noise, no bias.
+            random = np.random.default_rng([7, streams])
+            strata = (random.permutation(self.draws) + random.random(self.draws)) / self.draws
+            found = np.vstack([times, low + lengths * strata]), weights * lengths
+        self._begun[streams] = found
+        return found
 
 
 def _members(streams: int) -> list[int]:
