@@ -80,7 +80,7 @@ def _scale(axis, lines: list[Series]) -> None:  # type: ignore[no-untyped-def]
         else:
             change("log", base=base)
         side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    if lines[0].y_scale == "linear":
+    if lines[0].y_scale == "linear" and lines[0].kind == "line":
         axis.set_ylim(bottom=0)
 
 

@@ -436,9 +436,8 @@ def fig14(options: CloudOptions, note: Note) -> Report:
                     [y for _, y in points],
                     f"CPU seconds per second, N = {n}",
                     "tuples in states",
-                    "log",
-                    "log",
-                    "points",
+                    x_scale="log",
+                    kind="points",
                 )
             )
         memory.append(statistics.median(r.cost.tuples / s.cost.tuples for s, r in pairs))
