@@ -39,6 +39,7 @@ class _Runnable:
     limits: Budget | None
     known: Statistics | None
     router: Routed | None
+    enforced: bool
 
     def engine(self, name: str, **options: Any) -> Self:
         """Say what runs it: `engine("teddies", policy="lottery")`, `engine("eddies")` or "tree".
@@ -49,11 +50,22 @@ class _Runnable:
             return self._with(router=None)
         return self._with(router=routed(name, **options))
 
-    def budget(self, *, cpu: float | None = None, memory: str | float | None = None) -> Self:
-        """Say how much there is: `budget(cpu=0.8, memory="2 GB")`; the plan is chosen to fit."""
+    def budget(
+        self,
+        *,
+        cpu: float | None = None,
+        memory: str | float | None = None,
+        enforce: bool = True,
+    ) -> Self:
+        """Say how much there is: `budget(cpu=0.8, memory="2 GB")`; the plan is chosen to fit.
+
+        Estimates can be wrong, so `run()` also holds the plan to the memory: when the states
+        outgrow it, the run ends in MemoryExceeded. With `enforce=False`, and on Spark, the budget
+        is for planning only. CPU is never enforced: a plan that needs more is slower, not wrong.
+        """
         from plait.optimize.budget import Budget
 
-        return self._with(limits=Budget.of(cpu, memory))
+        return self._with(limits=Budget.of(cpu, memory), enforced=enforce)
 
     def statistics(self, known: Statistics | Mapping[str, Any]) -> Self:
         """Say what is known of the streams: `statistics({"rates": {"trades": 1000}})`."""
@@ -116,6 +128,8 @@ class _Runnable:
                 options["plan"] = self.router
             elif self.limits is not None or self.known is not None:
                 options["plan"] = self._chosen(None)
+        if self.enforced and self.limits is not None and self.limits.memory is not None:
+            options.setdefault("memory_limit", int(self.limits.memory))
         return run(self, **options)
 
     def to_df(
@@ -166,6 +180,7 @@ class Join(_Runnable, builder.JoinBuilder):
     limits: Budget | None = None
     known: Statistics | None = None
     router: Routed | None = None
+    enforced: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +190,7 @@ class Sql(_Runnable, builder.SqlQuery):
     limits: Budget | None = None
     known: Statistics | None = None
     router: Routed | None = None
+    enforced: bool = True
 
 
 def join(**sources: Any) -> Join:

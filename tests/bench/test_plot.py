@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from plait.bench.plot import draw
 from plait.bench.report import Mark, Report, Series
@@ -41,10 +44,28 @@ def test_marks_dashes_logarithms_and_long_legends(tmp_path: Path) -> None:
                 for i in range(4)
             ]
     marked.marks = [Mark("start", 10.0), Mark("end", 20.0)]
-    marked.log_units = ("s",)
     first, second = written(plain, tmp_path), written(marked, tmp_path)
     assert width(first) == width(second)
     assert first.read_bytes() != second.read_bytes()
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_axes_may_be_logarithmic_even_with_a_zero(tmp_path: Path, least: int) -> None:
+    report = Report("one", {})
+    xs, ys = (least, 2, 1024), (0.5, 1.0, 500.0)
+    plain = written(replace(report, series=[Series("line", xs, ys, "s")]), tmp_path / "plain")
+    scaled = Series("line", xs, ys, "s", x_scale="log", y_scale="log")
+    log = written(replace(report, series=[scaled]), tmp_path / "log")
+    assert log.read_bytes() != plain.read_bytes()
+
+
+def test_clouds_are_points_without_lines(tmp_path: Path) -> None:
+    line = Series("cloud", (1, 2, 3), (3.0, 1.0, 2.0), "s")
+    drawn = [
+        written(Report("one", {}, series=[series]), tmp_path / series.kind).read_bytes()
+        for series in (line, replace(line, kind="points"))
+    ]
+    assert drawn[0] != drawn[1]
 
 
 def test_systems_without_series_become_bars(tmp_path: Path) -> None:

@@ -102,6 +102,32 @@ def test_ordered_tries_the_other_ways_at_once_when_the_best_becomes_dear() -> No
     assert sent[1] > 4 * sent[2]
 
 
+def test_a_large_packet_sends_a_scout_and_turns_round_when_that_fares_badly() -> None:
+    policy = Ordered(onward, explore=1000)
+    teach(policy, {1: 9.0, 2: 0.1})
+    assert policy.choose(A, [1, 2], 20_000) == Choice(2, 64)
+    policy.observe(A, 2, 64, 64 * 50, 64 * 51)
+    assert policy.choose(A, [1, 2], 19_936) == Choice(1, 64)
+    policy.observe(A, 1, 64, 6, 70)
+    assert policy.choose(A, [1, 2], 19_872) == Choice(1)
+
+
+def test_a_scout_that_finds_nothing_new_is_followed_by_the_rest() -> None:
+    policy = Ordered(onward, explore=1000)
+    teach(policy, {1: 9.0, 2: 0.1})
+    for _ in range(3):
+        assert policy.choose(A, [1, 2], 20_000) == Choice(2, 64)
+        policy.observe(A, 2, 64, 6, 70)
+        assert policy.choose(A, [1, 2], 19_936) == Choice(2)
+        policy.observe(A, 2, 19_936, 1994, 21_930)
+
+
+def test_small_packets_send_no_scouts() -> None:
+    policy = Ordered(onward, explore=1000)
+    teach(policy, {1: 9.0, 2: 0.1})
+    assert policy.choose(A, [1, 2], 1000) == Choice(2)
+
+
 @pytest.mark.parametrize("kind", [Eddies, Teddies])
 def test_unknown_policies_are_refused(kind: type[Eddies] | type[Teddies]) -> None:
     with pytest.raises(PlanError, match=r"no routing policy 'lotery'; did you mean 'lottery'"):

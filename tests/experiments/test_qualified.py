@@ -64,12 +64,23 @@ def test_clouds_separate() -> None:
 def test_times_over_the_number_of_streams() -> None:
     report = fig13a(TimeOptions(most=5, settings=5), _quiet)
     assert {s.label for s in report.series} >= {"two-layer", "JTree-Finder, Pareto"}
+    assert report.systems["settings of two-layer"] == {"3": 5, "4": 5, "5": 5}
+    assert "5" in report.systems["settings of two-layer, bounds per pair"]
     assert "5" in report.ratios["polynomial / optimal binary tree, CPU"]
 
 
 def test_all_figures_are_registered() -> None:
     names = {n for n in EXPERIMENTS.names() if n.startswith("qualified/")}
     assert names == {f"qualified/fig{n}" for n in ("7", "8", "13a", "13b", "13c", "14")}
+
+
+def test_settings_that_were_once_missed_are_found() -> None:
+    for data in json.loads((GOLDEN / "two_layer_missed.json").read_text(encoding="utf-8")):
+        setting = QualifiedSetting.from_dict(data)
+        assert setting == draw(data["streams"], data["number"], data["seed"])
+        outcome = two_layer(setting.joins(), setting.budget)
+        assert outcome.answer != "none", data["why"]
+        assert setting.budget.holds(outcome.plan.cost)
 
 
 def test_settings_that_the_paper_misses_to_the_letter() -> None:

@@ -35,7 +35,8 @@ def test_a_dear_decision_is_the_same_decision() -> None:
 def test_fig6_compares_at_every_selectivity() -> None:
     report = _run("teddies/fig6", {"most": "4", "decisions": "200", "repeats": "1"})
     assert list(report.series[0].x) == [0.125, 0.25, 0.5, 1, 2, 4]
-    assert set(_claims(report)) == {"falls", "below-1", "crossing", "results"}
+    assert set(_claims(report)) == {"falls", "below-1", "results"}
+    assert "paper: above 1" in next(c.claim for c in report.claims if c.id == "below-1")
     assert _claims(report)["results"]
 
 
@@ -47,19 +48,21 @@ def test_fig7_input_metaqueues_are_flat_and_later_ones_grow() -> None:
     later = {s.label: s.y for s in report.series if len(s.label) > len("metaqueue R")}
     assert set(later) == {"metaqueue RS", "metaqueue ST"}
     assert all(y[-1] > 4 * y[0] for y in later.values())
-    assert "longest_rounds" in report.systems["teddies"]["selectivity 1"]["R"]
+    assert report.systems["selectivity 1, metaqueue R"]["longest_rounds"] >= 0
 
 
 def test_fig8_adds_instructions() -> None:
     report = _run("teddies/fig8", {"most": "128", "rows": "20", "repeats": "1"})
     assert list(report.series[0].x) == [0, 2, 8, 32, 128]
     assert _claims(report)["results"]
-    assert report.systems["teddies"]["decisions"] < report.systems["eddies"]["decisions"]
+    dearest = report.systems["128 instructions"]
+    assert dearest["teddies, decisions"] < dearest["eddies, decisions"]
 
 
 @pytest.mark.slow
 def test_drift_runs_every_plan() -> None:
-    report = _run("teddies/drift", {"rows": "2000", "repeats": "1", "window_seconds": "1"})
+    options = {"rows": "2000", "repeats": "1", "finals": "2", "window_seconds": "1"}
+    report = _run("teddies/drift", options)
     assert _claims(report)["results"]
     assert len(report.series) == 11 + 3
     assert report.systems["hindsight"]["seconds"] > 0

@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 Note = Callable[[str], None]
 """Where a measurement says what it is doing."""
+
+Scale = Literal["linear", "log"]
 
 _PACKAGES = ("plait", "numba", "numpy", "pyarrow", "duckdb", "pandas", "pyspark")
 
@@ -27,6 +29,9 @@ class Series:
     y: Sequence[float]
     unit: str
     x_unit: str = ""
+    x_scale: Scale = "linear"
+    y_scale: Scale = "linear"
+    kind: Literal["line", "points"] = "line"
     dashed: bool = False
     """Drawn as a dashed line: a prediction, not a measurement."""
 
@@ -92,8 +97,6 @@ class Report:
     ratios: dict[str, Any] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
     """Drawn in every panel of the figure."""
-    log_units: tuple[str, ...] = ()
-    """Panels with a logarithmic scale."""
 
     @property
     def holds(self) -> bool:

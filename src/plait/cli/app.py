@@ -347,7 +347,9 @@ def demo(
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code is 0, 1 (a claim failed), 2 (an error) or 130."""
     from plait.cli.show import show_error
+    from plait.runtime.heap import keep_freed_memory
 
+    keep_freed_memory()
     usage_error = typer.BadParameter.__base__
     assert usage_error is not None
     try:

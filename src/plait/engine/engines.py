@@ -34,7 +34,10 @@ def make_engine(
     """
     portion = PORTION if portion is None else portion
     if memory_limit is not None and isinstance(plan, Teddies | Eddies):
-        raise PlanError(f"{plan} cannot run within a memory limit", remedy="give a tree of joins")
+        raise PlanError(
+            f"{plan} cannot run within a memory limit",
+            remedy="give a tree of joins, or do not enforce the budget",
+        )
     if purge != "watermark" and isinstance(plan, Teddies | Eddies):
         raise PlanError(f"{plan} purges by watermarks only", remedy="give a tree of joins")
     if isinstance(plan, Teddies):

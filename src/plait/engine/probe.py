@@ -27,8 +27,11 @@ from plait.kernels.gather import keep_equal, keep_near, take, tighten
 from plait.kernels.index import finished, new_cursor
 from plait.kernels.jit import Bytes, Ids, Ints, Positions
 
-PORTION = 1 << 17
-"""Pairs that a probe returns at a time: large enough to vectorise, small enough for the cache."""
+PORTION = 1 << 15
+"""Pairs that a probe returns at a time: large enough to vectorise, small enough for the cache.
+
+Columns of more than some 100 kB are also given back to the system and fetched again each time.
+"""
 
 _FAR_PAST, _FAR_FUTURE = -(2**62), 2**62
 

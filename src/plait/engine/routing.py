@@ -21,8 +21,12 @@ Onward = Callable[[History], Sequence[int]]
 """The streams that the tuples of a history can visit next."""
 
 
+_HEARD = 2
+"""Trials that the largest packet weighs as much as."""
+
+
 class Choice(NamedTuple):
-    """Where to go; and, for a trial, how few tuples are enough to learn from."""
+    """Where to go; and, for a trial or a scout, how few tuples are enough to learn from."""
 
     target: int
     at_most: int | None = None
@@ -31,8 +35,8 @@ class Choice(NamedTuple):
 class Policy(Protocol):
     """What a router asks."""
 
-    def choose(self, history: History, ready: Sequence[int]) -> Choice:
-        """The next stream to visit, one of `ready`."""
+    def choose(self, history: History, ready: Sequence[int], waiting: int = 1) -> Choice:
+        """The next stream to visit, one of `ready`, for so many tuples that wait for it."""
         ...
 
     def observe(
@@ -53,9 +57,9 @@ class Random:
     def __init__(self, seed: int) -> None:
         self._chance = Chance(seed)
 
-    def choose(self, history: History, ready: Sequence[int]) -> Choice:
+    def choose(self, history: History, ready: Sequence[int], waiting: int = 1) -> Choice:
         """One of them."""
-        del history
+        del history, waiting
         return Choice(ready[int(self._chance.random() * len(ready))])
 
     def observe(
@@ -86,9 +90,9 @@ class Lottery:
         """The tickets that a window holds in a draw."""
         return max(1.0, self._balance.get(target, 0.0))
 
-    def choose(self, history: History, ready: Sequence[int]) -> Choice:
+    def choose(self, history: History, ready: Sequence[int], waiting: int = 1) -> Choice:
         """The window that wins the draw."""
-        del history
+        del history, waiting
         if len(ready) == 1:
             return Choice(ready[0])
         tickets = [self.tickets(t) for t in ready]
@@ -122,12 +126,17 @@ class _Visits:
     since: int = 0
     """Decisions of this history since the last visit."""
 
-    def add(self, consumed: int, produced: int, work: int, kept: float) -> None:
-        """One more visit; each decision since the last one lets it fade."""
+    def add(self, consumed: int, produced: int, work: int, kept: float, most: int) -> None:
+        """One more visit; each decision since the last one lets it fade.
+
+        However large, it weighs no more than `most` tuples, or a small visit after it would not
+        be heard.
+        """
         kept = kept ** max(1, self.since)
-        self.consumed = self.consumed * kept + consumed
-        self.produced = self.produced * kept + produced
-        self.work = self.work * kept + work
+        share = min(1.0, most / max(1, consumed))
+        self.consumed = self.consumed * kept + consumed * share
+        self.produced = self.produced * kept + produced * share
+        self.work = self.work * kept + work * share
         self.since = 0
 
 
@@ -138,7 +147,8 @@ class Ordered:
     each tuple it produces the work to come of the history it leads to. Ways not tried for a while
     get a small packet to measure them: each after `explore` decisions, and all of them at once
     when the work of the best way has doubled since they were last tried, because then the
-    selectivities have changed.
+    selectivities have changed. To see that before it is dear, a large packet sends a *scout*: a
+    few of its tuples go the best way first.
 
     >>> policy = Ordered(lambda history: [s for s in range(3) if not history >> s & 1])
     >>> policy.choose(1, [1, 2]), policy.choose(1, [1, 2]).at_most
@@ -147,6 +157,8 @@ class Ordered:
     >>> policy.observe(1, 2, consumed=64, produced=6, work=70)
     >>> policy.choose(1, [1, 2])
     Choice(target=2, at_most=None)
+    >>> policy.choose(1, [1, 2], waiting=50_000), policy.choose(1, [1, 2], waiting=49_936)
+    (Choice(target=2, at_most=64), Choice(target=2, at_most=None))
     """
 
     def __init__(
@@ -157,32 +169,40 @@ class Ordered:
         trial: int = 64,
         kept: float = 0.5,
         surprise: float = 2.0,
+        scouted: int = 16,
     ) -> None:
         self._onward = onward
         self._explore = explore
         self._trial = trial
         self._kept = kept
         self._surprise = surprise
+        self._large = scouted * trial
+        self._scouting: History | None = None
         self._visits: dict[tuple[History, int], _Visits] = {}
         self._reference: dict[History, float] = {}
         self._stale: set[tuple[History, int]] = set()
 
-    def choose(self, history: History, ready: Sequence[int]) -> Choice:
+    def choose(self, history: History, ready: Sequence[int], waiting: int = 1) -> Choice:
         """The way with the least work to come, or one that is due to be tried."""
         if len(ready) == 1:
             return Choice(ready[0])
+        scouted = self._scouting == history
         for target in ready:
             visits = self._visits.get((history, target))
             if visits is None:
                 return Choice(target, self._trial)
-            visits.since += 1
+            visits.since += not scouted
         values = {t: self._value(history, t, {}) for t in ready}
         best = min(values, key=lambda t: (values[t], t))
-        self._watch(history, ready, best, values[best])
+        self._watch(history, ready, values[best])
         for target in ready:
-            due = self._visits[history, target].since > self._explore
-            if target != best and (due or (history, target) in self._stale):
+            due = target != best and self._visits[history, target].since > self._explore
+            if due or (history, target) in self._stale:
                 return Choice(target, self._trial)
+        if waiting >= self._large and not scouted:
+            self._scouting = history
+            return Choice(best, self._trial)
+        self._scouting = None
         return Choice(best)
 
     def observe(
@@ -190,14 +210,15 @@ class Ordered:
     ) -> None:
         """Remember a visit."""
         visits = self._visits.setdefault((history, target), _Visits())
-        visits.add(consumed, produced, work, self._kept)
+        visits.add(consumed, produced, work, self._kept, _HEARD * self._trial)
         self._stale.discard((history, target))
 
-    def _watch(self, history: History, ready: Sequence[int], best: int, value: float) -> None:
-        """Have the other ways tried again when the best one has become much dearer."""
+    def _watch(self, history: History, ready: Sequence[int], value: float) -> None:
+        """When even the best way has become much dearer, have all but the latest tried again."""
         reference = self._reference.setdefault(history, value)
         if value > self._surprise * reference + 1:
-            self._stale.update((history, t) for t in ready if t != best)
+            latest = min(ready, key=lambda t: self._visits[history, t].since)
+            self._stale.update((history, t) for t in ready if t != latest)
             self._reference[history] = value
         elif value < reference:
             self._reference[history] = value

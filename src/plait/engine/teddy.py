@@ -193,7 +193,7 @@ class TeddyEngine(RoutedEngine):
         queue.begin_turn(self._highest_threshold)
         left = min(queue.occupancy, self._teddies.packet_limit)
         while left:
-            choice = self.policy.choose(station.done, station.ready)
+            choice = self.policy.choose(station.done, station.ready, left)
             most = left if choice.at_most is None else min(left, choice.at_most)
             packet = queue.take(most, self.rounds, self._clock())
             left -= most

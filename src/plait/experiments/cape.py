@@ -22,7 +22,7 @@ from typing import get_args
 
 import numpy as np
 
-from plait.bench.report import Claim, Note, Report, Series, at_most
+from plait.bench.report import Claim, Note, Report, Scale, Series, at_most
 from plait.engine.migrate.record import Strategy
 from plait.experiments.cape_settings import (
     FLAT,
@@ -227,7 +227,6 @@ def fig11(options: RateOptions, note: Note) -> Report:
 def fig12(options: CrossingOptions, note: Note) -> Report:
     """Which strategy is over first: moving state for small windows, parallel track for large."""
     report = _report("cape/fig12", options)
-    report.log_units = ("T (s), nested loops", "T (s), hash joins")
     spans = {
         "nested-loop": (options.shortest, options.longest),
         "hash": (options.hash_shortest, options.hash_longest),
@@ -243,10 +242,12 @@ def fig12(options: CrossingOptions, note: Note) -> Report:
             tracks.append(_migrate(set_3(w), "parallel-track", account, options))
         unit = "T (s), nested loops" if account == "nested-loop" else "T (s), hash joins"
         report.series += [
-            _series("T_MS", windows, [m.total for m in moved], unit),
-            _series("T_MS, queues taken over", windows, [m.move for m in moved], unit),
-            _series("T_PT", windows, [m.total for m in tracks], unit),
-            _series("2W", windows, [2 * w for w in windows], unit, dashed=True),
+            _series("T_MS", windows, [m.total for m in moved], unit, y_scale="log"),
+            _series(
+                "T_MS, queues taken over", windows, [m.move for m in moved], unit, y_scale="log"
+            ),
+            _series("T_PT", windows, [m.total for m in tracks], unit, y_scale="log"),
+            _series("2W", windows, [2 * w for w in windows], unit, dashed=True, y_scale="log"),
         ]
         ahead = [m.total - t.total for m, t in zip(moved, tracks, strict=True)]
         crossings[account] = _crossing(windows, ahead)
@@ -370,9 +371,10 @@ def _series(
     x_unit: str = "window W (s)",
     *,
     dashed: bool = False,
+    y_scale: Scale = "linear",
 ) -> Series:
     shown = [1000 * v for v in y] if unit.endswith("(ms)") else list(y)
-    return Series(label, list(x), shown, unit, x_unit, dashed)
+    return Series(label, list(x), shown, unit, x_unit, y_scale=y_scale, dashed=dashed)
 
 
 def _seconds(window: float) -> str:

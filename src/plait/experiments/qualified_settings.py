@@ -23,7 +23,7 @@ from plait.optimize.candidate import Joins, inner
 from plait.optimize.costs import PAPER
 from plait.optimize.model import Model
 from plait.optimize.statistics import Statistics
-from plait.query.bounds import global_window
+from plait.query.bounds import Constraint, global_window
 from plait.query.query import Query
 
 CPU_AVAILABLE = 1.0
@@ -44,10 +44,24 @@ class QualifiedSetting:
     @property
     def query(self) -> Query:
         """One key per join."""
-        keys = [[f"k{e:03d}" for e, edge in enumerate(self.edges) if i in edge]
-                for i in range(len(self.rates))]  # fmt: skip
         width = max(1, round(self.window * 1e6))
-        return natural_join(keys, global_window(len(self.rates), width))
+        return natural_join(self._keys(), global_window(len(self.rates), width))
+
+    def _keys(self) -> list[list[str]]:
+        return [
+            [f"k{e:03d}" for e, edge in enumerate(self.edges) if i in edge]
+            for i in range(len(self.rates))
+        ]
+
+    def with_intervals(self, seed: int) -> Query:
+        """The same joins, but every joined pair has bounds of its own about the window."""
+        random = Random(f"{seed}/intervals")
+        bounds = [
+            Constraint(a, b, max(1, round(self.window * 1e6 * random.uniform(0.5, 1.5))))
+            for one, other in self.edges
+            for a, b in ((one, other), (other, one))
+        ]
+        return natural_join(self._keys(), bounds)
 
     @property
     def statistics(self) -> Statistics:

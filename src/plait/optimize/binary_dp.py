@@ -3,7 +3,9 @@
 For each set that hangs together, the cheapest way to split it into two that do. A tree costs the
 sum over its joins, and a join depends on its two stream sets only, so the cheapest subtrees make
 the cheapest tree. It costs the splits of all connected sets: (n³ - n) / 6 for a chain of n streams,
-about 3^n / 2 for a clique, so it is not even begun when there are more sets than a limit.
+about 3^n / 2 for a clique, so it is not even begun when there are more sets than a limit. Most
+splits are only looked at: what the subtrees cost, keeping their results, and finding those of the
+join is known, so joins are worked out in that order until the rest cannot be cheaper.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from itertools import islice
 
 from plait.optimize.candidate import Candidate, Joins
 from plait.optimize.model import Model
+
+_ROUNDING = 1 - 1e-9
 
 
 def connected_sets(model: Model) -> Iterator[int]:
@@ -46,20 +50,31 @@ def binary_dp(joins: Joins, limit: int = 4096) -> Candidate | None:
     sets = list(islice(connected_sets(joins.model), limit + 1))
     if len(sets) > limit:
         return None
+    model = joins.model
     best: dict[int, Candidate] = {}
-    by_lowest: dict[int, list[int]] = {1 << i: [] for i in range(joins.model.size)}
+    floors: dict[int, float] = {}
+    by_lowest: dict[int, list[int]] = {1 << i: [] for i in range(model.size)}
     for streams in sets:
         lowest = streams & -streams
         chosen = joins.leaf(lowest.bit_length() - 1) if streams == lowest else None
-        for left in by_lowest[lowest]:
-            if left & ~streams == 0 and (right := streams ^ left) in best:
-                found = joins.combine((best[left], best[right]))
-                if chosen is None or _key(found) < _key(chosen):
-                    chosen = found
+        splits = [
+            (floors[left] + floors[streams ^ left], left)
+            for left in by_lowest[lowest]
+            if left & streams == left and streams ^ left in floors
+        ]
+        splits.sort()
+        found_at_least = model.results_cost(streams) * _ROUNDING
+        for least, left in splits:
+            if chosen is not None and found_at_least + least > chosen.cost.cpu:
+                break
+            found = joins.combine((best[left], best[streams ^ left]))
+            if chosen is None or _key(found) < _key(chosen):
+                chosen = found
         assert chosen is not None, "a connected set can always be cut"
         best[streams] = chosen
+        floors[streams] = chosen.cost.cpu + model.state_cost(streams, ()).cpu
         by_lowest[lowest].append(streams)
-    return best[joins.model.all]
+    return best[model.all]
 
 
 def _key(candidate: Candidate) -> tuple[float, float]:

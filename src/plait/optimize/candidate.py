@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from plait.optimize.model import Cost, Model
@@ -46,10 +46,25 @@ class Joins:
 
     def join(self, parts: tuple[int, ...]) -> Joined:
         """The join of these stream sets with its best probe orders."""
+        found = self.join_unless(parts, lambda _: False)
+        assert found is not None, "no cost is too much"
+        return found
+
+    def join_unless(
+        self, parts: tuple[int, ...], too_much: Callable[[float], bool]
+    ) -> Joined | None:
+        """The join, or None once the CPU of its first probe orders is too much already."""
         found = self._known.get(parts)
         if found is None:
-            orders = tuple(probe_order(self.model, parts, c).probes for c in range(len(parts)))
-            found = self._known[parts] = Joined(self.model.join_cost(parts, orders), orders)
+            cpu, orders = 0.0, []
+            for c in range(len(parts)):
+                order = probe_order(self.model, parts, c)
+                cpu += order.cpu
+                if too_much(cpu):
+                    return None
+                orders.append(order.probes)
+            cost = self.model.join_cost(parts, orders)
+            found = self._known[parts] = Joined(cost, tuple(orders))
         return found
 
     def leaf(self, stream: int) -> Candidate:

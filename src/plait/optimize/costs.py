@@ -4,9 +4,10 @@ The papers know three: C_i to insert a tuple into a state, C_d to delete it, C_j
 The hash engine spends its time on a few more: a lookup costs even if it finds nothing (`probe`),
 every row in a bucket is looked at (`visit`), a joined tuple of n streams has n positions to be
 copied (`carry`), results are gathered into columns (`result`), rows are parsed and sorted as they
-arrive (`arrive`). A combination is dearer to keep than a tuple of a stream (`combine`), and each
-step (`call`) and each state of combinations (`upkeep`) of a batch has a price of its own, whatever
-it holds.
+arrive (`arrive`). A combination is dearer to keep than a tuple of a stream (`combine`). And much
+has a price of its own in each batch, however little there is to do: the rows of a stream
+(`intake`), a step (`call`), a state of combinations (`upkeep`), a column of results (`output`). In
+small batches that is most of the time.
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ class Costs:
     """A combination kept and dropped, beyond what a tuple costs."""
     upkeep: float = 0.0
     """A state of combinations looked through for what has expired, once a batch."""
+    intake: float = 0.0
+    """A stream's rows of a batch, however many: checked, sorted, appended."""
+    output: float = 0.0
+    """A column of results gathered, however many rows at a time."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -64,19 +69,21 @@ PAPER = Costs(insert=2.0e-7, delete=2.0e-7, match=2.2e-6)
 """Table 3 of the paper: C_i, C_d and C_j of its engine."""
 
 DEFAULT = Costs(
-    insert=5.0e-8,
+    insert=3.0e-8,
     delete=2.0e-8,
-    match=2.0e-9,
-    probe=1.0e-8,
+    match=1.7e-9,
+    probe=8.5e-9,
     visit=1.0e-9,
-    carry=3.5e-9,
-    result=2.0e-9,
-    arrive=2.0e-8,
-    call=7.0e-5,
-    combine=1.2e-7,
-    upkeep=2.2e-4,
+    carry=3.0e-9,
+    result=9.5e-10,
+    arrive=1.5e-8,
+    call=1.5e-5,
+    combine=1.8e-7,
+    upkeep=8.8e-5,
+    intake=2.9e-4,
+    output=1.7e-5,
 )
-"""Measured once on a laptop-class machine; `plait calibrate` measures yours."""
+"""Measured once on a small virtual server; `plait calibrate` measures yours."""
 
 
 def costs_path() -> Path:

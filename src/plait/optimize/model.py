@@ -38,9 +38,6 @@ from plait.plan.jtree import Leaf, Node
 from plait.query.expr import streams_of
 from plait.query.query import Query
 
-ARRIVAL_CALLS = 2
-"""Taking in a stream's rows of a batch costs as much by itself as so many probes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -74,6 +71,9 @@ class Operations:
     calls: float = 0.0
     combined: float = 0.0
     upkeep: float = 0.0
+    intakes: float = 0.0
+    outputs: float = 0.0
+    """Columns of results gathered, however many rows at a time."""
 
     def __add__(self, other: Operations) -> Operations:
         return Operations(*map(sum, zip(astuple(self), astuple(other), strict=True)))
@@ -97,6 +97,8 @@ class Operations:
             + self.calls * costs.call
             + self.combined * costs.combine
             + self.upkeep * costs.upkeep
+            + self.intakes * costs.intake
+            + self.outputs * costs.output
         )
 
 
@@ -319,8 +321,8 @@ class Model:
         """What entering a state costs: insertion and deletion, and arrival for a stream."""
         made = self.made(streams)
         if streams & (streams - 1) == 0:
-            calls = ARRIVAL_CALLS * self._calls(made)
-            return Operations(arrivals=made, inserts=made, deletes=made, calls=calls)
+            intakes = self._calls(made)
+            return Operations(arrivals=made, inserts=made, deletes=made, intakes=intakes)
         return Operations(
             inserts=made,
             deletes=made,
@@ -352,6 +354,11 @@ class Model:
                 total += self.step(gathered, parts[k], parts[c])
                 gathered |= parts[k]
         return total
+
+    def results_cost(self, streams: int) -> float:
+        """The CPU of the pairs that become combinations of a set, whatever join finds them."""
+        costs = self.costs
+        return self.made(streams) * (costs.match + costs.carry * streams.bit_count())
 
     def state_cost(self, streams: int, indexes: Iterable[int]) -> Cost:
         """Memory of a state, indexed by some sets of key classes, and the CPU of keeping it."""
@@ -393,11 +400,22 @@ class Model:
             size += state.bytes
         return Cost(cpu, tuples, size)
 
-    def _output(self, parts: Sequence[int]) -> float:
+    def output_operations(self, parts: Sequence[int]) -> Operations:
+        """What results cost beside being found, if these are the parts of the root.
+
+        A batch's results come apart by the child of the root through which they were found.
+        """
         whole = sum(parts)
         if whole != self.all:
-            return 0.0
-        return self.made(whole) * self._width * self.costs.result
+            return Operations()
+        portions = 0.0
+        if self.costs.output:
+            found = (self.density(whole) * self.volumes.last(whole, part) for part in parts)
+            portions = sum(map(self._calls, found))
+        return Operations(results=self.made(whole) * self._width, outputs=portions * self._width)
+
+    def _output(self, parts: Sequence[int]) -> float:
+        return self.output_operations(parts).seconds(self.costs) if sum(parts) == self.all else 0.0
 
     # -- plans
 
@@ -418,9 +436,8 @@ class Model:
         """What a whole plan does per second."""
         if isinstance(plan, Leaf):
             return Operations()
-        total = self.join_operations([self.mask(c) for c in plan.children], plan.orders)
-        if self.mask(plan) == self.all:
-            total += Operations(results=self.made(self.all) * self._width)
+        parts = [self.mask(c) for c in plan.children]
+        total = self.join_operations(parts, plan.orders) + self.output_operations(parts)
         for child in plan.children:
             total += self.operations(child)
         return total

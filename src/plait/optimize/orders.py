@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plait.optimize.model import Model, bits
+from plait.optimize.model import Model
 
 EXACT_CHILDREN = 5
 """Up to so many children all orders are considered."""
@@ -71,18 +71,19 @@ def _growth(model: Model, parts: Sequence[int]) -> list[float]:
 def exact_order(model: Model, parts: Sequence[int], child: int) -> Order:
     """The cheapest of all legal orders."""
     start = parts[child]
+    numbered = [(k, 1 << k, part) for k, part in enumerate(parts)]
     everything = (1 << len(parts)) - 1
     best: dict[int, tuple[float, tuple[int, ...], int]] = {1 << child: (0.0, (), start)}
     for _ in range(len(parts) - 1):
         following: dict[int, tuple[float, tuple[int, ...], int]] = {}
         for done, (cpu, order, gathered) in best.items():
-            near = model.neighbours(gathered)
-            for k in bits(everything & ~done):
-                if near & parts[k]:
-                    total = cpu + model.step_price(gathered, parts[k], start)
-                    known = following.get(done | 1 << k)
+            near = model.neighbours(gathered) & ~gathered
+            for k, bit, part in numbered:
+                if near & part and not done & bit:
+                    total = cpu + model.step_price(gathered, part, start)
+                    known = following.get(done | bit)
                     if known is None or total < known[0]:
-                        following[done | 1 << k] = (total, (*order, k), gathered | parts[k])
+                        following[done | bit] = (total, (*order, k), gathered | part)
         best = following
     if everything not in best:
         raise ValueError("the children do not hang together")

@@ -9,7 +9,7 @@ between the two.
 
 *Bounds.* Before the probe orders of a join are worked out, what it costs at least is compared with
 the budget and with the frontier so far: keeping its parts, their cheapest subplans, and the pairs
-that become its results. Most partitions end there.
+that become its results. Most partitions end there; and many others after some of their orders.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from plait.optimize.candidate import Candidate, Joins
 from plait.optimize.jtree_finder import Finding
 from plait.optimize.model import Cost
 from plait.optimize.partitions import Partitions
+
+_ROUNDING = 1 - 1e-9
 
 _Point = tuple[float, float, Candidate]
 
@@ -85,8 +87,7 @@ class _Search:
         return _Part(frontier[0][0] + state.cpu, frontier[-1][1] + self._budget.memory_of(state))
 
     def _frontier(self, streams: int) -> list[_Point]:
-        model, costs = self._joins.model, self._joins.model.costs
-        results = model.made(streams) * (costs.match + costs.carry * streams.bit_count())
+        results = self._joins.model.results_cost(streams)
         found: list[_Point] = []
         # Depth first over the blocks of a partition, with what they cost at least so far.
         stack: list[tuple[int, tuple[int, ...], float, float]] = [(streams, (), results, 0.0)]
@@ -95,7 +96,7 @@ class _Search:
             if self._beaten(found, cpu, memory):
                 continue
             if not rest:
-                self._try(streams, parts, found)
+                self._try(streams, parts, found, _Part(cpu - results, memory))
                 continue
             for block in self._partitions.by_lowest[rest & -rest]:
                 if block & ~rest or block == streams:
@@ -115,8 +116,20 @@ class _Search:
             return True
         return any(c <= cpu and m <= memory for c, m, _ in found)
 
-    def _try(self, streams: int, parts: tuple[int, ...], found: list[_Point]) -> None:
-        own = self._joins.join(parts).cost
+    def _try(
+        self,
+        streams: int,
+        parts: tuple[int, ...],
+        found: list[_Point],
+        least: _Part,
+    ) -> None:
+        """Add what a partition offers, whose parts cost so much at least."""
+        joined = self._joins.join_unless(
+            parts, lambda cpu: self._beaten(found, (least.cpu + cpu) * _ROUNDING, least.memory)
+        )
+        if joined is None:
+            return
+        own = joined.cost
         sums: list[tuple[float, float, Cost, tuple[Candidate, ...]]] = [
             (own.cpu, self._budget.memory_of(own), own, ())
         ]
@@ -127,11 +140,11 @@ class _Search:
                 for c, m, child in self._frontiers[part]
             ]
             longer.sort(key=lambda s: (s[0], s[1]))
-            sums, least = [], float("inf")
+            sums, smallest = [], float("inf")
             for entry in longer:
-                if entry[1] < least and not self._beaten(found, entry[0], entry[1]):
+                if entry[1] < smallest and not self._beaten(found, entry[0], entry[1]):
                     sums.append(entry)
-                    least = entry[1]
+                    smallest = entry[1]
         for cpu, memory, cost, children in sums:
             if not self._beaten(found, cpu, memory):
                 found[:] = [p for p in found if not (cpu <= p[0] and memory <= p[1])]

@@ -11,7 +11,7 @@ from plait.optimize.budget import Budget, show_memory
 from plait.optimize.candidate import Joins, kind
 from plait.optimize.choose import choose
 from plait.optimize.costs import DEFAULT, Costs
-from plait.optimize.model import Cost, Model, Operations
+from plait.optimize.model import Cost, Model
 from plait.optimize.outcome import Attempt, Outcome
 from plait.optimize.statistics import Statistics
 from plait.plan.explain import explain
@@ -148,8 +148,7 @@ def notes(model: Model, plan: Node) -> dict[frozenset[str], str]:
         parts = [model.mask(child) for child in join.children]
         operations = model.join_operations(parts, join.orders)
         root = sum(parts) == model.all
-        if root:
-            operations += Operations(results=model.made(model.all) * len(model.query.select))
+        operations += model.output_operations(parts)
         for child in join.children:
             if isinstance(child, Leaf):
                 own = model.mask(child)

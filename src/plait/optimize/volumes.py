@@ -14,8 +14,9 @@ tuples. So Π λ_i · ∫ life is the expected number that is stored. For a glob
 
 which are the paper's sizes and rates. For any other D the integrals are estimated by drawing times
 one stream after the other, uniformly from the interval that the earlier ones leave. D is closed, so
-that interval is never empty; the product of the lengths is the weight of the draw. The draws are
-the same in every process, so estimates are too.
+that interval is never empty; the product of the lengths is the weight of the draw. The draws of a
+set extend those of the set without its highest stream, and are the same in every process, so
+estimates are too.
 
 *Physical rows.* The engine drops rows in the order in which they were made, up to the first live
 one, and compacts a state when as many rows were added as it has and a quarter of them is dead. So
@@ -35,6 +36,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 DRAWS = 4096
+_MANY_STREAMS = 8
 _WORTH_COMPACTING = 0.75
 
 
@@ -127,12 +129,16 @@ def _residence(mean: float, square: float, longest: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Draw:
-    """Times by stream (one column each), their weights, and who was last."""
+    """Times (a row for each member), their weights, and who was last."""
 
-    times: dict[int, Floats]
+    members: list[int]
+    times: Floats
     weights: Floats
     last: NDArray[np.int64]
     newest: Floats
+    total: float
+    by_last: dict[int, float]
+    """The mean weight of the draws whose last tuple is of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +154,9 @@ class Sampled:
     batch: float = 0.0
     draws: int = DRAWS
     symmetric: bool = False
+    _begun: dict[int, tuple[Floats, Floats]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     _known: dict[int, _Draw] = field(default_factory=dict, compare=False, repr=False)
     _lives: dict[int, tuple[float, float, float]] = field(
         default_factory=dict, compare=False, repr=False
@@ -155,12 +164,12 @@ class Sampled:
 
     def total(self, streams: int) -> float:
         """The mean weight."""
-        return float(self._draw(streams).weights.mean())
+        return self._draw(streams).total
 
     def last(self, streams: int, part: int) -> float:
         """The mean weight of the draws whose last tuple is of `part`."""
-        draw = self._draw(streams)
-        return float((draw.weights * self._of(part, draw)).mean())
+        by_last = self._draw(streams).by_last
+        return sum(mean for i, mean in by_last.items() if part >> i & 1)
 
     def live(self, streams: int) -> float:
         """The mean of weight times life."""
@@ -181,10 +190,9 @@ class Sampled:
         """The mean time from the newest tuple back to the oldest that the lookup allows."""
         draw = self._draw(gathered)
         weights = draw.weights * self._of(part, draw)
-        oldest = np.full(len(weights), -np.inf)
-        for i, times in draw.times.items():
-            back = max(self.matrix[j][i] for j in _members(target))
-            np.maximum(oldest, times - back, out=oldest)
+        targets = _members(target)
+        back = np.array([max(self.matrix[j][i] for j in targets) for i in draw.members])
+        oldest = (draw.times - back[:, None]).max(axis=0)
         whole = float(weights.sum())
         return (
             float((np.maximum(draw.newest - oldest, 0.0) * weights).sum()) / whole if whole else 0
@@ -200,9 +208,8 @@ class Sampled:
             until = np.full(len(draw.weights), -np.inf)
             for k in range(len(self.matrix)):
                 if not streams >> k & 1:
-                    ends = np.full(len(draw.weights), np.inf)
-                    for i, times in draw.times.items():
-                        np.minimum(ends, times + self.matrix[i][k], out=ends)
+                    ahead = np.array([self.matrix[i][k] for i in draw.members])
+                    ends = (draw.times + ahead[:, None]).min(axis=0)
                     np.maximum(until, ends + self.lags[k], out=until)
             life = np.maximum(until - draw.newest, 0.0)
             share = draw.weights / max(float(draw.weights.sum()), 1e-300)
@@ -227,29 +234,47 @@ class Sampled:
 
     def _sample(self, streams: int) -> _Draw:
         members = _members(streams)
-        random = np.random.default_rng([7, streams])
-        times = {members[0]: np.zeros(self.draws)}
-        weights = np.ones(self.draws)
-        for j in members[1:]:
-            low, high = np.full(self.draws, -np.inf), np.full(self.draws, np.inf)
-            for i, t in times.items():
-                np.maximum(low, t - self.matrix[j][i], out=low)
-                np.minimum(high, t + self.matrix[i][j], out=high)
-            lengths = np.maximum(high - low, 0.0)
-            # One draw in each of as many equal strata, in random order: half the noise, no bias.
-            strata = (random.permutation(self.draws) + random.random(self.draws)) / self.draws
-            times[j] = low + lengths * strata
-            weights = weights * lengths
-        columns = np.stack([times[i] for i in members])
-        newest = columns.max(axis=0)
+        times, weights = self._times(streams)
+        newest = times.max(axis=0)
         if self.batch > 0:
-            phase = random.random(self.draws)
-            when = np.floor(columns / self.batch + phase)
+            phase = np.random.default_rng([11, streams]).random(self.draws)
+            when = np.floor(times / self.batch + phase)
             # Of the tuples in the last batch, the stream with the highest index comes last.
             order = len(members) - 1 - np.argmax((when == when.max(axis=0))[::-1], axis=0)
         else:
-            order = np.argmax(columns, axis=0)
-        return _Draw(times, weights, np.array(members, np.int64)[order], newest)
+            order = np.argmax(times, axis=0)
+        shares = np.bincount(order, weights, minlength=len(members)) / self.draws
+        return _Draw(
+            members,
+            times,
+            weights,
+            np.array(members, np.int64)[order],
+            newest,
+            float(weights.mean()),
+            dict(zip(members, map(float, shares), strict=True)),
+        )
+
+    def _times(self, streams: int) -> tuple[Floats, Floats]:
+        """Times of the members, a row each, and weights: those without the highest, extended."""
+        found = self._begun.get(streams)
+        if found is not None:
+            return found
+        j = streams.bit_length() - 1
+        rest = streams ^ 1 << j
+        if not rest:
+            found = np.zeros((1, self.draws)), np.ones(self.draws)
+        else:
+            times, weights = self._times(rest)
+            members = _members(rest)
+            low = (times - np.array([self.matrix[j][i] for i in members])[:, None]).max(axis=0)
+            high = (times + np.array([self.matrix[i][j] for i in members])[:, None]).min(axis=0)
+            lengths = np.maximum(high - low, 0.0)
+            # One draw in each of as many equal strata, in random order: half the noise, no bias.
+            random = np.random.default_rng([7, streams])
+            strata = (random.permutation(self.draws) + random.random(self.draws)) / self.draws
+            found = np.vstack([times, low + lengths * strata]), weights * lengths
+        self._begun[streams] = found
+        return found
 
 
 def _members(streams: int) -> list[int]:
@@ -265,6 +290,9 @@ def volumes_of(
 ) -> Volumes:
     """The volumes of a closed matrix in microseconds: in closed form where there is one.
 
+    Of many streams each set gets fewer draws: a draw costs the square of its streams, and a
+    plan is one of many that are compared by the same draws.
+
     >>> volumes_of(((0, 5_000_000), (5_000_000, 0)), (0.0, 0.0)).live(0b01)
     5.0
     """
@@ -272,4 +300,5 @@ def volumes_of(
     entries = {d for i, row in enumerate(seconds) for j, d in enumerate(row) if i != j}
     if len(entries) == 1 and batch == 0:
         return Uniform(entries.pop(), tuple(lags))
-    return Sampled(seconds, tuple(lags), batch, draws)
+    fewer = min(1.0, (_MANY_STREAMS / len(seconds)) ** 2)
+    return Sampled(seconds, tuple(lags), batch, max(1, round(draws * fewer)))

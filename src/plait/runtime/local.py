@@ -35,6 +35,8 @@ class Counts:
     filtered: dict[str, int] = field(default_factory=dict)
     batches: int = 0
     results: int = 0
+    portions: int = 0
+    """Record batches in which the results came."""
 
     @classmethod
     def of(cls, names: tuple[str, ...]) -> Counts:
@@ -223,6 +225,7 @@ class LocalRun:
     def _counted(self, found: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for results in found:
             self.counts.results += results.num_rows
+            self.counts.portions += 1
             yield results
 
     def late(self) -> dict[str, pa.Table]:

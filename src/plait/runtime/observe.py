@@ -11,7 +11,7 @@ from plait.engine.counters import OperatorCounters
 from plait.engine.states import CombinedState
 from plait.engine.tree import TreeEngine
 from plait.kernels.ring import first_positions
-from plait.optimize.model import ARRIVAL_CALLS, Operations
+from plait.optimize.model import Operations
 from plait.plan.jtree import Join, Node
 from plait.plan.steps import steps, stream_set
 from plait.query.query import Query
@@ -62,7 +62,8 @@ def counted(shape: Layout, counters: Sequence[OperatorCounters], batches: int = 
             base = own.streams == 1
             gathered = own.streams
             carried = 0.0 if base else 2.0 * given.inserts * gathered
-            calls = (ARRIVAL_CALLS if base else 1) * min(batches, given.arrivals)
+            busy = min(batches, given.arrivals)
+            calls = 0 if base else busy
             probes = visits = matches = 0
             for (_, both), count in zip(own.steps, given.steps, strict=True):
                 carried += count.probes * gathered + count.matches * both
@@ -82,6 +83,7 @@ def counted(shape: Layout, counters: Sequence[OperatorCounters], batches: int = 
                 calls=calls,
                 combined=0 if base else given.inserts,
                 upkeep=0 if base else batches,
+                intakes=busy if base else 0,
             )
     return total
 
@@ -89,7 +91,8 @@ def counted(shape: Layout, counters: Sequence[OperatorCounters], batches: int = 
 def observed(run: LocalRun) -> Operations:
     """Everything a tree of joins has done so far."""
     engine = tree_of(run)
-    results = Operations(results=run.counts.results * len(run.query.select))
+    width = len(run.query.select)
+    results = Operations(results=run.counts.results * width, outputs=run.counts.portions * width)
     return results + counted(layout(run.query, engine.plan), engine.counters, run.counts.batches)
 
 

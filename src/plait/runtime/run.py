@@ -59,7 +59,8 @@ class Execution:
     """A run under way: iterate over `results`, and look at the rest in between.
 
     With `late`, late rows are handed to it, by stream and with all their columns; otherwise only
-    the columns that the query needs are read.
+    the columns that the query needs are read. A tree of joins that comes to hold more than
+    `memory_limit` bytes ends in MemoryExceeded.
     """
 
     def __init__(
@@ -72,12 +73,13 @@ class Execution:
         batch_rows: int = BATCH_ROWS,
         batch_seconds: float | None = None,
         late: Callable[[str, pa.Table], None] | None = None,
+        memory_limit: int | None = None,
     ) -> None:
         tree = parse_plan(query, plan) if isinstance(plan, str) else plan
         self.sources = _sources(query, sources)
         needed = query if late is not None else narrowed(query)
         begin = time.perf_counter()
-        self.run = LocalRun(needed, tree)
+        self.run = LocalRun(needed, tree, memory_limit=memory_limit)
         self._replay = Replay(
             needed, self.sources, order=order, batch_rows=batch_rows, batch_seconds=batch_seconds
         )
@@ -167,6 +169,7 @@ def run(
     order: Order = "event-time",
     batch_rows: int = BATCH_ROWS,
     batch_seconds: float | None = None,
+    memory_limit: int | None = None,
 ) -> Results:
     """The results of what `plait.join(...)` or `plait.sql(...)` asks, over its own sources."""
     return run_tables(
@@ -176,6 +179,7 @@ def run(
         order=order,
         batch_rows=batch_rows,
         batch_seconds=batch_seconds,
+        memory_limit=memory_limit,
     )
 
 
@@ -187,12 +191,14 @@ def run_tables(
     order: Order = "event-time",
     batch_rows: int = BATCH_ROWS,
     batch_seconds: float | None = None,
+    memory_limit: int | None = None,
 ) -> Results:
     """The results of a query over tables, readers, iterators of batches or opened files.
 
     In event-time order, the default, no row is late. With `order="file"` rows arrive as they
     stand, and those older than their stream's watermark are in `late`. `plan` is a plan, the
-    shape of one, such as "((a b) c)", or the name of a router, such as "teddies".
+    shape of one, such as "((a b) c)", or the name of a router, such as "teddies". A tree of joins
+    that comes to hold more than `memory_limit` bytes ends in MemoryExceeded.
     """
     late: dict[str, list[pa.Table]] = {name: [] for name in query.names}
     execution = Execution(
@@ -203,6 +209,7 @@ def run_tables(
         batch_rows=batch_rows,
         batch_seconds=batch_seconds,
         late=(lambda name, rows: late[name].append(rows)) if order == "file" else None,
+        memory_limit=memory_limit,
     )
     table = pa.Table.from_batches(list(execution.results()), query.schema)
     return Results(
