@@ -11,7 +11,8 @@ two plans take for the same batches, each alone and with full windows. Results a
 each plan alone makes all of them and the two together make them once.
 
 Ratios are of processor time: one thread does all of it, and other processes do not count. Pauses
-are what a clock shows.
+are what a clock shows. On Spark, which takes part if there is a Java for it, the pause is what the
+batch in which the migration happens takes longer than the median batch.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from dataclasses import asdict, dataclass
 import pyarrow as pa
 
 from plait.bench.report import Note, Report, Series, at_most, equal, ratio_spread, spread
+from plait.bench.spark.pauses import pauses_on_spark
 from plait.bench.workloads import RATE, keyed_query, keyed_tables
 from plait.engine.migrate.record import Migration, Order
 from plait.plan.jtree import Node, parse_shape
@@ -52,6 +54,8 @@ class Options:
     window_batches: int = 10
     """Batches in which a window passes."""
     repeats: int = 5
+    spark: bool = True
+    """Whether the pause is also measured on Spark."""
     seed: int = 1
 
 
@@ -64,6 +68,8 @@ def migrate_pause(options: Options, note: Note) -> Report:
     report = Report("migrate-pause", asdict(options))
     _moving_state(report, options, note)
     _parallel_track(report, options, note)
+    if options.spark:
+        pauses_on_spark(report, note)
     return report
 
 

@@ -47,6 +47,9 @@ from plait.plan.routed import Plan
 from plait.plan.serde import from_dict, to_dict
 from plait.query.query import Query
 
+_PORTION = 1 << 17
+"""Results that leave at a time: handing over a batch has its price, whatever its size."""
+
 
 class Store(Protocol):
     """Where a processor's durable state is; whoever owns it commits batch by batch."""
@@ -285,7 +288,7 @@ class Processor:
         if token:
             self._check_contract(store)
         windows = Windows(self.query, {}, memory=engines.memory(number))
-        engine = make_engine(self.query, self._plan(header), windows=windows)
+        engine = make_engine(self.query, self._plan(header), windows=windows, portion=_PORTION)
         live = Live(token, engine, list(header["newest"]))
         rows: dict[int, list[pa.RecordBatch]] = {}
         stored = []

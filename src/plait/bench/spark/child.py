@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # the name everybody uses
@@ -72,10 +72,12 @@ def _run(spark: SparkSession, job: Job) -> None:
         writer = writer.trigger(processingTime=f"{job.trigger_seconds} seconds")
     began = time.perf_counter()
     query = writer.start()
-    told, warm = -1, 0.0
+    told, warm, migrated = -1, 0.0, not job.migrate_to
     while query.isActive:
         time.sleep(_LOOK)
         told = _tell_batches(spark, query, told, job, sums)
+        if not migrated and told >= job.migrate_after and query.isActive:
+            migrated = bool(plait.migrate(query, job.migrate_to, cast(Any, job.strategy)))
         if told >= FIRST_WARM:
             warm = warm or time.perf_counter()
             if job.seconds and time.perf_counter() - warm > job.seconds:
@@ -110,7 +112,7 @@ def plait_join(frames: list[DataFrame], job: Job) -> DataFrame:
     outputs = [f"s{owners(job.keys, k)[0]}.{k}" for k in keys]
     outputs += [f"{s}.{c} AS {s}_{c}" for s in names for c in ("ts", "v")]
     asked = plait.join(**dict(zip(names, frames, strict=True))).on(*equal)
-    return asked.within(f"{job.window} microseconds").select(*outputs).to_df()
+    return asked.within(f"{job.window} microseconds").select(*outputs).to_df(plan=job.plan or None)
 
 
 def _native(frames: list[DataFrame], job: Job) -> DataFrame:

@@ -38,6 +38,13 @@ class Job:
     trigger_seconds: float = 0.0
     aggregate: bool = False
     """Whether results are summed up by one aggregate per batch; else they are observed."""
+    plan: str = ""
+    """The plan of Plait, if it is not to choose one."""
+    migrate_to: str = ""
+    """The plan that Plait goes over to while it runs."""
+    strategy: str = ""
+    migrate_after: int = 0
+    """The batch after which it is told so."""
     cores: int = 2
     memory: str = "3g"
     settings: dict[str, str] = field(default_factory=dict)
