@@ -5,6 +5,9 @@ point in that batch or later removes the file and kills the target with signal 9
 (nothing is written yet), `joined` (segments are written, the header is not), `written` (all is
 written, nothing is committed). Targets are `worker` (the Python process of the task) and `executor`
 (the JVM that runs it, which with a local master is the driver itself).
+
+Meanwhile the plan changes: by a parallel track from batch 2 on, by moving state from batch 5 on. So
+parts also die in the middle of migrations.
 """
 
 from __future__ import annotations
@@ -21,7 +24,11 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from tests.spark.test_frame import asked, streams
 
+from plait.cluster.epochs import Epoch
+from plait.plan.jtree import parse_shape
+from plait.query.query import Query
 from plait.runtime.spark import frame
+from plait.runtime.spark.control import Control
 from plait.runtime.spark.operator import JoinOperator, SparkStore
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -54,8 +61,7 @@ def main(master: str, where: Path) -> None:
             super().write_header(text)
 
         def obey(self, point: str) -> None:
-            task = TaskContext.get()
-            now = int(task.getLocalProperty("streaming.sql.batchId") or 0) if task else 0
+            now = _batch()
             for order in sorted(orders.glob(f"{point}-*")):
                 _, target, batch = order.name.split("-")
                 if int(batch) > now:
@@ -66,14 +72,31 @@ def main(master: str, where: Path) -> None:
                     continue  # another task was told so
                 os.kill(os.getpid() if target == "worker" else _executor(), signal.SIGKILL)
 
+    class Changing(Control):
+        """Decides by the number of the batch."""
+
+        def epoch(self, query: Query) -> Epoch | None:
+            now = _batch()
+            if now < 2:
+                return None
+            if now < 5:
+                return Epoch(1, parse_shape(query, "((trades quotes) fees)"), "parallel-track")
+            return Epoch(2, parse_shape(query, "(trades (quotes fees))"), "moving-state")
+
     class MortalOperator(JoinOperator):
         def init(self, handle: Any) -> None:
+            super().init(handle)
             self._store = self._mortal = MortalStore(handle)
+            self._control = Changing(self._control.folder, self._control.shared)
 
         def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
             self._mortal.obey("begun")
             yield from super().handleInputRows(key, rows, timerValues)
             self._mortal.obey("written")
+
+    def _batch() -> int:
+        task = TaskContext.get()
+        return int(task.getLocalProperty("streaming.sql.batchId") or 0) if task else 0
 
     def _executor() -> int:
         """The JVM: it started the daemon that started this worker."""

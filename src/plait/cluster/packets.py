@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plait.cluster.routing import Hashes, Routing
+from plait.cluster.rows import encode_rows
 from plait.engine.codes import hash_values
 from plait.engine.ingest import BEFORE_ALL_TIMES, event_times, with_times
 from plait.plan.steps import on_arrival
@@ -54,20 +55,6 @@ class Packet(NamedTuple):
     """When the batch was begun, in milliseconds; the same in all packets of a batch."""
     reason: str = ""
     body: bytes | None = None
-
-
-def encode_rows(rows: pa.RecordBatch) -> bytes:
-    """Rows as an Arrow IPC stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_batch(rows)
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def decode_rows(body: bytes) -> pa.RecordBatch:
-    """The inverse of `encode_rows`."""
-    with pa.ipc.open_stream(body) as reader:
-        return reader.read_next_batch()
 
 
 def lean(query: Query) -> Query:

@@ -33,8 +33,9 @@ import pyarrow as pa
 from plait.cluster.contract import Contract, check_contract
 from plait.cluster.epochs import Epoch
 from plait.cluster.idle import followed
-from plait.cluster.packets import LATE, Packet, decode_rows, encode_rows
+from plait.cluster.packets import LATE, Packet
 from plait.cluster.report import Report, added
+from plait.cluster.rows import decode_rows, encode_rows
 from plait.engine.engines import Engine, make_engine
 from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals, event_times
 from plait.engine.migrate.parallel_track import ParallelTrack
@@ -212,6 +213,7 @@ class Processor:
             if admitted.late is not None:
                 late = self._times(stream, batch) < watermarks[stream]
                 kept[stream] = batch.filter(pa.array(~late))
+                del came.bodies[stream]
                 mine = batch.filter(
                     pa.array(late & (np.arange(len(late)) < came.originals[stream]))
                 )
@@ -234,7 +236,9 @@ class Processor:
             report.migrations.append(_described(live.engine.record))
         plan = plan_of(live.engine)
         report.plan = str(plan)
-        report.written_bytes = self._write_segments(store, live, report.batch, kept, watermarks)
+        report.written_bytes = self._write_segments(
+            store, live, report.batch, kept, came.bodies, watermarks
+        )
         live.token = uuid.uuid4().hex
         report.segments = len(live.segments)
         report.state_rows = sum(s.rows for s in live.engine.sizes())
@@ -294,7 +298,7 @@ class Processor:
         stored = []
         for segment, stream, newest, body in store.segments() if token else ():
             stored.append((segment, stream, newest))
-            rows.setdefault(stream, []).append(decode_rows(body))
+            rows.setdefault(stream, []).extend(decode_rows(body))
         live.segments = deque(sorted(stored))
         arrivals = {
             stream: live.engine.admit(stream, pa.concat_batches(parts), BEFORE_ALL_TIMES).arrivals
@@ -319,13 +323,14 @@ class Processor:
         live: Live,
         batch: int,
         kept: dict[int, pa.RecordBatch],
+        bodies: dict[int, list[bytes]],
         watermarks: list[int],
     ) -> int:
         """Write the rows of this batch and remove what has expired; the bytes written."""
         written = 0
         for stream, rows in kept.items():
             if rows.num_rows:
-                body = encode_rows(rows)
+                body = b"".join(bodies[stream]) if stream in bodies else encode_rows(rows)
                 newest = int(self._times(stream, rows).max())
                 store.write_segment(batch, stream, newest, body)
                 live.segments.append((batch, stream, newest))
@@ -348,6 +353,8 @@ class _Came:
     originals: list[int]
     """How many of the rows are originals; those come first."""
     rows: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
+    bodies: dict[int, list[bytes]] = field(default_factory=dict)
+    """The same rows as they came."""
     newest: dict[int, int] = field(default_factory=dict)
     aside: list[Aside] = field(default_factory=list)
     clock: int = 0
@@ -368,11 +375,12 @@ def _gather(packets: Iterable[Packet], names: tuple[str, ...], report: Report) -
             _add(report.null_keys, name, packet.null_keys)
             _add(report.filtered, name, packet.filtered)
             continue
-        rows = decode_rows(packet.body)
+        (rows,) = decode_rows(packet.body)
         if packet.reason:
             came.aside.append(Aside(stream, packet.reason, rows))
             continue
         (came.rows if packet.original else copies).setdefault(stream, []).append(rows)
+        came.bodies.setdefault(stream, []).append(packet.body)
         came.originals[stream] += packet.rows if packet.original else 0
         _add(report.routed, name, packet.rows)
     for stream, parts in copies.items():
