@@ -84,15 +84,17 @@ def main(master: str, where: Path) -> None:
             return Epoch(2, parse_shape(query, "(trades (quotes fees))"), "moving-state")
 
     class MortalOperator(JoinOperator):
+        store = MortalStore
+
         def init(self, handle: Any) -> None:
             super().init(handle)
-            self._store = self._mortal = MortalStore(handle)
             self._control = Changing(self._control.folder, self._control.shared)
 
         def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
-            self._mortal.obey("begun")
+            assert isinstance(self._store, MortalStore)
+            self._store.obey("begun")
             yield from super().handleInputRows(key, rows, timerValues)
-            self._mortal.obey("written")
+            self._store.obey("written")
 
     def _batch() -> int:
         task = TaskContext.get()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.spark.test_frame import Batches, answer, asked, made, streams, written
 
 import plait
-from plait.errors import MigrationError, PlanError
+from plait.cluster.progress import Progress
+from plait.errors import MigrationError, UnknownStream
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -38,6 +40,14 @@ def start(frame: DataFrame, where: Path) -> StreamingQuery:
     return writer.option("checkpointLocation", str(where / "checkpoint")).start()
 
 
+def progress(query: StreamingQuery, batches: int) -> Progress:
+    """The progress after so many batches; Spark tells it a moment after it has done them."""
+    until = time.monotonic() + 60
+    while (found := plait.progress(query)).processed < batches and time.monotonic() < until:
+        time.sleep(0.1)
+    return found
+
+
 def test_oracle_plans_change_while_it_runs(spark: SparkSession, tmp_path: Path) -> None:
     batches = prompt(batches=9, rows=60, seed=3)
     expected, late = answer(batches)
@@ -56,19 +66,19 @@ def test_oracle_plans_change_while_it_runs(spark: SparkSession, tmp_path: Path) 
         for _ in range(2):
             arrive()
             query.processAllAvailable()
-        found = plait.progress(query)
+        found = progress(query, 3)
         assert set(found.plans.values()) == {SECOND} and set(found.epochs.values()) == {1}
         assert {m["status"] for _, m in found.migrations} == {"done"}
         assert plait.migrate(query, THIRD, "parallel-track") == 2
         for _ in range(3):
             arrive()
             query.processAllAvailable()
-        found = plait.progress(query)
+        found = progress(query, 6)
         assert set(found.plans.values()) == {THIRD} and set(found.epochs.values()) == {2}
         tracks = [m for _, m in found.migrations if m["strategy"] == "parallel-track"]
         assert tracks and {m["status"] for m in tracks} == {"done"}
         assert "by parallel track: done" in str(found)
-        with pytest.raises(PlanError, match="news"):
+        with pytest.raises(UnknownStream, match="news"):
             plait.migrate(query, "((trades news) fees)")
         with pytest.raises(MigrationError, match=r"'moving'.*did you mean 'moving-state'"):
             plait.migrate(query, FIRST, "moving")  # type: ignore[arg-type]
@@ -82,7 +92,7 @@ def test_oracle_plans_change_while_it_runs(spark: SparkSession, tmp_path: Path) 
     try:
         arrive()
         again.processAllAvailable()
-        found = plait.progress(again)
+        found = progress(again, 9)
         assert set(found.plans.values()) == {THIRD}, "a restart goes on with the last plan"
     finally:
         again.stop()

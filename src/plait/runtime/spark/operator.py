@@ -88,6 +88,8 @@ class SparkStore:
 class JoinOperator(StatefulProcessor):
     """The stateful operator; one grouping key is one processor."""
 
+    store: type[SparkStore] = SparkStore
+
     def __init__(
         self, processor: Processor, keys: tuple[int, ...], run: str, control: Control
     ) -> None:
@@ -98,7 +100,7 @@ class JoinOperator(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
-        self._store = SparkStore(handle)
+        self._store = self.store(handle)
         self._schema = output_schema(self._processor, reports=not self._control.shared)
 
     def handleInputRows(  # Spark's name
