@@ -24,7 +24,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -42,6 +42,7 @@ from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.migrate.record import Migration
 from plait.engine.migrate.strategy import migrate, plan_of, settled
 from plait.engine.windows import Windows
+from plait.errors import MigrationError
 from plait.kernels.memory import HEAP, Memory
 from plait.plan.jtree import Join, Leaf
 from plait.plan.routed import Plan
@@ -182,7 +183,13 @@ class Processor:
         report.epoch = epoch.number
         if plan_of(live.engine) == epoch.plan:
             return
-        done = migrate(live.engine, epoch.plan, epoch.strategy, start=report.batch - 1)
+        start = report.batch - 1
+        try:
+            done = migrate(live.engine, epoch.plan, epoch.strategy, start=start)
+        except MigrationError as error:  # the query runs on as it was
+            refused = Migration(epoch.strategy, plan_of(live.engine), epoch.plan, start=start)
+            report.migrations.append(_described(replace(refused, refused=str(error))))
+            return
         live.engine = done.engine
         if not live.engine.migrating:
             report.migrations.append(_described(done.record))
@@ -407,7 +414,7 @@ def _described(record: Migration) -> dict[str, Any]:
         "pause": record.pause,
         "old_results": record.old_results,
         "new_results": record.new_results,
-        "reason": record.reason,
+        "reason": record.refused or record.reason,
     }
 
 

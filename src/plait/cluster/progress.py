@@ -247,7 +247,7 @@ def _notes(found: Progress) -> list[str]:
         *(
             f"migration on {p} to {m['new']} by {m['strategy'].replace('-', ' ')}: {m['status']}, "
             f"{m['shared']:,} combined tuples shared, {m['recomputed']:,} recomputed, "
-            f"pause {m['pause']:.3f} s"
+            f"pause {m['pause']:.3f} s" + (f"; {m['reason']}" if m["reason"] else "")
             for p, m in found.migrations
         ),
         *(f"plan {plan}" + ("" if len(plans) == 1 else _on(found.plans, plan)) for plan in plans),
