@@ -6,7 +6,9 @@ from plait.bench.migrate_pause import Options, migrate_pause
 
 
 def test_it_measures_both_strategies() -> None:
-    options = Options(rows=3_000, window_rows=1_000, window_batches=5, batches=4, repeats=1)
+    options = Options(
+        rows=3_000, window_rows=1_000, window_batches=5, batches=4, repeats=1, runtimes="local"
+    )
     report = migrate_pause(options, lambda _: None)
     claims = {claim.id: claim for claim in report.claims}
     assert set(claims) == {

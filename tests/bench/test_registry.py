@@ -29,6 +29,7 @@ TINY = {
     "windows": "2",
     "counting": "2",
     "finalists": "1",
+    "runtimes": "local",
 }
 
 

@@ -54,8 +54,8 @@ class Options:
     window_batches: int = 10
     """Batches in which a window passes."""
     repeats: int = 5
-    spark: bool = True
-    """Whether the pause is also measured on Spark."""
+    runtimes: str = "local,spark"
+    """Where it is measured: here, or also on Spark."""
     seed: int = 1
 
 
@@ -68,7 +68,7 @@ def migrate_pause(options: Options, note: Note) -> Report:
     report = Report("migrate-pause", asdict(options))
     _moving_state(report, options, note)
     _parallel_track(report, options, note)
-    if options.spark:
+    if "spark" in options.runtimes.split(","):
         pauses_on_spark(report, note)
     return report
 
