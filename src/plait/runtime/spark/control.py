@@ -19,7 +19,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import unquote, urlsplit
 
 from plait.cluster.epochs import Epoch
 from plait.cluster.report import Report
@@ -29,6 +28,7 @@ from plait.errors import MigrationError
 from plait.plan.jtree import Join, Leaf, Node, parse_shape
 from plait.plan.routed import Plan
 from plait.query.query import Query
+from plait.runtime.spark.checkpoint import local_path
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -189,18 +189,6 @@ def migrate(
         )
     check_request(join.query, wanted, wanted, strategy, "any")
     return join.control.decide(wanted, strategy).number
-
-
-def local_path(location: str) -> str | None:
-    """The path of a location in the file system, None if it is elsewhere.
-
-    >>> local_path("/data/a"), local_path("file:/data/a%20b"), local_path("s3://bucket/a")
-    ('/data/a', '/data/a b', None)
-    """
-    parts = urlsplit(location)
-    if parts.scheme == "":
-        return location
-    return unquote(parts.path) if parts.scheme == "file" else None
 
 
 def _name(number: int) -> str:
