@@ -60,14 +60,20 @@ def made(batches: int, rows: int, seed: int) -> Batches:
 
 
 def streams(spark: SparkSession, where: Path, batches: Batches) -> dict[str, DataFrame]:
-    """Streaming DataFrames that deliver one file of each stream in every batch."""
+    """Streaming DataFrames that deliver one file of each stream in every batch.
+
+    A query may be reading the folders already: a file appears in one step, with its final time.
+    Spark would read a file half, or take one with an older time than it has seen for history.
+    """
     for number, tables in enumerate(batches):
         for name, table in tables.items():
             (where / name).mkdir(parents=True, exist_ok=True)
             path = where / name / f"{number:03}.parquet"
             if not path.exists():
-                pq.write_table(table, path)
-                os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+                new = where / f"new-{name}"
+                pq.write_table(table, new)
+                os.utime(new, (1_700_000_000 + number, 1_700_000_000 + number))
+                new.rename(path)
     return {
         name: spark.readStream.schema(spark.read.parquet(str(where / name)).schema)
         .option("maxFilesPerTrigger", 1)
