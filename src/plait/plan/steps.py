@@ -59,20 +59,29 @@ def steps(query: Query, join: Join, child: int) -> tuple[ProbeStep, ...]:
 
 def _steps(query: Query, graph: JoinGraph, join: Join, child: int) -> tuple[ProbeStep, ...]:
     sets = [stream_set(query, node) for node in join.children]
-    needs = [frozenset(map(query.index, streams_of(r))) for r in query.residuals]
     gathered = sets[child]
     path = []
     for target in join.orders[child]:
         state = sets[target]
-        both = gathered | state
-        checked = tuple(
-            r
-            for r, streams in enumerate(needs)
-            if streams <= both and not streams <= gathered and not streams <= state
-        )
+        checked = decided(query, gathered, state)
         path.append(ProbeStep(target, graph.shared(gathered, state), checked))
-        gathered = both
+        gathered |= state
     return tuple(path)
+
+
+def decided(query: Query, left: frozenset[int], right: frozenset[int]) -> tuple[int, ...]:
+    """The residuals that two sets of streams decide together but neither alone, by index.
+
+    >>> from plait.plan.examples import trades_quotes_news as query
+    >>> decided(query, frozenset({0}), frozenset({1}))
+    (0,)
+    """
+    needs = (frozenset(map(query.index, streams_of(r))) for r in query.residuals)
+    return tuple(
+        r
+        for r, streams in enumerate(needs)
+        if streams <= left | right and not streams <= left and not streams <= right
+    )
 
 
 def on_arrival(query: Query, stream: int) -> tuple[int, ...]:
