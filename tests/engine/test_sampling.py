@@ -228,6 +228,26 @@ def test_oracle_samples_are_fair(
             assert abs(ratio - wanted) <= 4 * error
 
 
+@pytest.mark.parametrize(
+    ("conditions", "rows"),
+    [
+        ((), 20),  # 400 candidates, goes on with 20 of them
+        ((TWO,), 20),  # checks 160 of them
+        ((TWO,), 60),  # checks all, goes on with 60 of those that match
+    ],
+)
+def test_what_is_left_out_is_left_out_at_random(conditions: Sequence[Expr], rows: int) -> None:
+    """All rows are drawn, and only the later half of b can match c."""
+    streams = (
+        [(0, "key", 0, 1)] * 20,
+        [(0, "key", int(i >= 10), 2) for i in range(20)],
+        [(0, "key", 1, 3)] * 20,
+    )
+    windows = filled(query_of(global_window(3, 4), conditions), streams)
+    seen = [sample(windows, (1, 0, 2), rows, seed)[1] for seed in range(200)]
+    assert abs(np.mean([e.matches / e.pairs for e in seen]) - 0.5) < 0.05
+
+
 def test_a_step_is_bounded_however_few_keys_there_are() -> None:
     """All pairs match: they are counted, and no more than a few of them put together."""
     rows = 1500
