@@ -17,15 +17,16 @@ Whatever changes in the format changes the version, and a version that is not kn
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
 from plait.errors import PlanError, did_you_mean
 from plait.plan.jtree import Join, Leaf, Node, check_plan
 from plait.query.query import Query
+from plait.query.reading import Reader, shown
 
 VERSION = 1
 _WIDTH = 88
 _TOO_DEEP = "the plan is nested too deeply"
+_READ = Reader(PlanError)
 
 
 def to_dict(plan: Node) -> dict[str, object]:
@@ -43,16 +44,9 @@ def from_dict(value: object, query: Query | None = None) -> Node:
     >>> str(from_dict(to_dict(Leaf("a"))))
     'a'
     """
-    # The version comes first: another one may have other fields.
-    if isinstance(value, Mapping) and "version" in value:
-        version = value["version"]
-        if type(version) is not int or version != VERSION:
-            raise PlanError(
-                f"$.version is {_shown(version)}; this release reads version {VERSION}",
-                remedy="write the plan again with this release",
-            )
+    _READ.version(value, VERSION, "plan")
     try:
-        plan = _node(_fields(value, "$", ("version", "plan"))["plan"], "$.plan")
+        plan = _node(_READ.fields(value, "$", ("version", "plan"))["plan"], "$.plan")
     except RecursionError:
         raise PlanError(_TOO_DEEP) from None
     if query is not None:
@@ -112,18 +106,16 @@ def _node_to_dict(node: Node) -> dict[str, object]:
 
 
 def _node(value: object, path: str) -> Node:
-    kind = _mapping(value, path).get("kind", "")
+    kind = _READ.mapping(value, path).get("kind", "")
     if kind == "stream":
-        stream = _fields(value, path, ("kind", "stream"))["stream"]
-        if not isinstance(stream, str):
-            raise PlanError(f"{path}.stream is {_shown(stream)}, not the name of a stream")
-        return Leaf(stream)
+        stream = _READ.fields(value, path, ("kind", "stream"))["stream"]
+        return Leaf(_READ.text(stream, f"{path}.stream", "the name of a stream"))
     if kind == "join":
-        fields = _fields(value, path, ("kind", "children", "orders"))
-        children = _list(fields["children"], f"{path}.children")
-        orders = _list(fields["orders"], f"{path}.orders")
-        nodes = [_node(child, f"{path}.children[{c}]") for c, child in enumerate(children)]
-        probes = [_order(order, f"{path}.orders[{c}]") for c, order in enumerate(orders)]
+        fields = _READ.fields(value, path, ("kind", "children", "orders"))
+        children = _READ.items(fields["children"], f"{path}.children")
+        orders = _READ.items(fields["orders"], f"{path}.orders")
+        nodes = [_node(child, where) for child, where in children]
+        probes = [_order(order, where) for order, where in orders]
         try:
             return Join(tuple(nodes), tuple(probes))
         except PlanError as error:
@@ -131,47 +123,13 @@ def _node(value: object, path: str) -> Node:
     if kind == "":
         raise PlanError(f"{path} lacks the field 'kind'", remedy="known kinds: stream, join")
     raise PlanError(
-        f"{path}.kind is {_shown(kind)}", remedy=did_you_mean(str(kind), ("stream", "join"))
+        f"{path}.kind is {shown(kind)}", remedy=did_you_mean(str(kind), ("stream", "join"))
     )
 
 
 def _order(value: object, path: str) -> tuple[int, ...]:
-    order = []
-    for n, position in enumerate(_list(value, path)):
-        # bool is an int to Python, but not to a reader of JSON.
-        if not isinstance(position, int) or isinstance(position, bool):
-            raise PlanError(f"{path}[{n}] is {_shown(position)}, not the position of a child")
-        order.append(position)
-    return tuple(order)
-
-
-def _fields(value: object, path: str, names: tuple[str, ...]) -> Mapping[str, object]:
-    found = _mapping(value, path)
-    if missing := [name for name in names if name not in found]:
-        raise PlanError(f"{path} lacks the field {missing[0]!r}")
-    if unknown := [name for name in found if name not in names]:
-        raise PlanError(
-            f"{path} has an unknown field {unknown[0]!r}",
-            remedy=did_you_mean(str(unknown[0]), names),
-        )
-    return found
-
-
-def _mapping(value: object, path: str) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        raise PlanError(f"{path} is {_shown(value)}, not an object")
-    return value
-
-
-def _list(value: object, path: str) -> list[object] | tuple[object, ...]:
-    if not isinstance(value, list | tuple):
-        raise PlanError(f"{path} is {_shown(value)}, not a list")
-    return value
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=repr)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    positions = _READ.items(value, path)
+    return tuple(_READ.whole(p, where, "the position of a child") for p, where in positions)
 
 
 def _pretty(value: object, indent: str) -> str:

@@ -1,0 +1,49 @@
+"""Plain data that is not as it must be is refused with its place and in its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from plait.errors import PlanError, QueryError
+from plait.query.reading import Reader, shown
+
+READ = Reader(QueryError)
+
+
+def test_what_is_right_is_returned() -> None:
+    READ.version({"version": 2}, 2, "plan")
+    assert READ.fields({"a": 1, "b": 2}, "$", ("a", "b")) == {"a": 1, "b": 2}
+    assert READ.items([5, "x"], "$.a") == [(5, "$.a[0]"), ("x", "$.a[1]")]
+    assert READ.text("", "$") == ""
+    assert READ.whole(-(10**30), "$") == -(10**30)
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda: READ.version({"version": 3}, 2, "plan"), r"\$.version is 3; .* version 2; write"),
+        (lambda: READ.version({"version": True}, 1, "plan"), r"\$.version is true"),
+        (lambda: READ.fields({"a": 1}, "$.x", ("a", "b")), r"\$.x lacks the field 'b'"),
+        (lambda: READ.fields({"a": 1, "bb": 2}, "$", ("a",)), r"\$ has an unknown field 'bb'"),
+        (lambda: READ.mapping([], "$.x"), r"\$.x is \[\], not an object"),
+        (lambda: READ.items("ab", "$.x"), r'\$.x is "ab", not a list'),
+        (lambda: READ.text(5, "$.x", "a name"), r"\$.x is 5, not a name"),
+        (lambda: READ.whole(1.0, "$.x"), r"\$.x is 1.0, not a whole number"),
+        (lambda: READ.whole(False, "$.x"), r"\$.x is false"),
+    ],
+)
+def test_what_is_wrong_is_named(read: Callable[[], object], message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        read()
+
+
+def test_the_error_is_the_one_asked_for() -> None:
+    with pytest.raises(PlanError):
+        Reader(PlanError).text(None, "$")
+
+
+def test_long_values_are_shortened() -> None:
+    assert shown("x" * 100) == '"' + "x" * 36 + "..."
+    assert shown({1}) == '"{1}"'
