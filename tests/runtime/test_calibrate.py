@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from plait.optimize.costs import DEFAULT, Costs
@@ -30,4 +32,4 @@ def test_a_small_calibration_runs() -> None:
     found = calibrate(
         1, [Workload("(a b)", 500, (50,), 5), Workload("((a b) c)", 300, (30, 30), 5)]
     )
-    assert found.runs == 2 and found.costs.call > 0
+    assert found.runs == 2 and any(cost > 0 for cost in asdict(found.costs).values())

@@ -1,0 +1,274 @@
+"""Between the loop and an engine: reads counters, draws samples, and hands decisions out.
+
+Whoever runs an engine calls `begin` before a batch, finds its results through `timed`, and calls
+`end` after it. A decision that `end` returns is to be carried out, by `migrate(plan, "auto",
+choose=adapter.chooser(engine))`, and the record of that goes to `carried_out`. `foresee` may be
+asked when it is known what comes and nothing is joined yet. The adapter never changes the engine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, TypeVar
+
+from plait.adapt.decide import Decision
+from plait.adapt.events import Event, EventKind
+from plait.adapt.knowledge import Seen
+from plait.adapt.loop import Loop, Setting
+from plait.adapt.strategy import chooser
+from plait.engine.engines import Engine
+from plait.engine.ingest import Arrivals
+from plait.engine.migrate.choose import Chooser
+from plait.engine.migrate.parallel_track import ParallelTrack
+from plait.engine.migrate.record import Migration
+from plait.engine.migrate.strategy import plan_of
+from plait.engine.monitor import Watch
+from plait.engine.sampling import sample
+from plait.optimize.model import Cost
+from plait.optimize.statistics import statistics_to_dict
+from plait.plan.jtree import Join, Leaf, Node
+from plait.plan.labels import plan_label
+from plait.plan.serde import to_dict
+from plait.query.serde import query_to_dict
+
+T = TypeVar("T")
+
+_MATCHES = 200.0
+"""Matches that a sample should find: then it is sure enough by itself."""
+
+_LARGER = 8
+"""How many times larger than usual a sample may be for that."""
+
+
+class Adapter:
+    """The loop of one engine.
+
+    `state` is what `to_dict` gave earlier, perhaps in another process; with it the loop goes on.
+    """
+
+    def __init__(
+        self, setting: Setting, *, state: Mapping[str, Any] | None = None, processor: int = 0
+    ) -> None:
+        self.loop = Loop.of(setting) if state is None else Loop.from_dict(state, setting)
+        self.processor = processor
+        self._events: list[Event] = []
+        self._watch: Watch | None = None
+        self._seconds = 0.0
+        self._pending: tuple[Decision, Node, bool] | None = None
+        self._following: str = "" if state is None else state["following"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the loop knows, as plain data."""
+        return self.loop.to_dict() | {"following": self._following}
+
+    def timed(self, found: Iterator[T]) -> Iterator[T]:
+        """The same, while the time that it takes to find it is counted."""
+        while True:
+            began = time.thread_time()
+            item = next(found, None)
+            self._seconds += time.thread_time() - began
+            if item is None:
+                return
+            yield item
+
+    def events(self) -> list[Event]:
+        """What happened since the last call."""
+        found, self._events = self._events, []
+        return found
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit to the memory."""
+        return self.loop.setting.budget.memory is not None
+
+    # -- around a batch
+
+    def begin(self, engine: Engine) -> None:
+        """Before a batch."""
+        if not self.loop.batches and not self._events:
+            self._start(engine)
+        self._watch = Watch(engine)
+        self._seconds = 0.0
+
+    def foresee(self, engine: Engine, rows: Sequence[int], newest: int) -> Decision | None:
+        """What to do before so many rows of each stream are joined, for lack of memory."""
+        before = self.loop.knowledge.time
+        plan = plan_of(engine)
+        if engine.migrating or not isinstance(plan, Join | Leaf) or newest <= before:
+            return None
+        span = (newest - before) / 1e6
+        decision = self.loop.foresee(plan, [n / span for n in rows])
+        return None if decision is None else self._act(decision, plan)
+
+    def end(self, engine: Engine, newest: int, arrivals: Iterable[Arrivals]) -> Decision | None:
+        """After a batch of arrivals: what to do now, if anything.
+
+        `newest` is the newest event time of all streams so far.
+        """
+        assert self._watch is not None, "begin() comes before end()"
+        loop, plan = self.loop, plan_of(engine)
+        if not isinstance(plan, Join | Leaf):
+            return None
+        since = loop.knowledge.time
+        if not loop.batches:
+            since = min((int(a.times[0]) for a in arrivals if len(a)), default=newest)
+        seen = Seen(
+            newest if not loop.batches else max(newest, since),
+            max(0.0, (newest - since) / 1e6),
+            self._watch.stored(),
+            self._watch.looked(),
+            self._seconds,
+            engine.nbytes,
+        )
+        loop.see(seen, migrating=engine.migrating)
+        self._ended(engine)
+        if engine.migrating:
+            return None
+        self._sample(engine)
+        if (back := self._judge(plan)) is not None:
+            return back
+        return self._compare(plan)
+
+    def chooser(self, engine: Engine) -> Chooser:
+        """Chooses how to get to the plan that was decided on."""
+        setting = self.loop.setting
+        memory = setting.budget.memory
+        room = None if memory is None else max(0.0, memory - engine.nbytes)
+        size = len(setting.query.streams)
+        return chooser(setting.policy, setting.costs, self.loop.price, room, size)
+
+    def carried_out(self, record: Migration) -> None:
+        """The decision was carried out, or refused."""
+        assert self._pending is not None, "there is a decision"
+        decision, old, returned = self._pending
+        self._pending = None
+        if record.refused:
+            self._tell("migrated", refused=record.refused, plan=plan_label(old))
+            return
+        self.loop.moved(decision, old, pause=record.pause, returned=returned)
+        assert decision.plan is not None
+        self._following = plan_label(decision.plan) if record.status == "under way" else ""
+        self._tell(
+            "migrated",
+            old=plan_label(old),
+            plan=plan_label(decision.plan),
+            returned=returned,
+            **record_dict(record),
+        )
+
+    # -- inside
+
+    def _start(self, engine: Engine) -> None:
+        setting = self.loop.setting
+        plan = plan_of(engine)
+        self._tell(
+            "started",
+            query=query_to_dict(setting.query),
+            plan=to_dict(plan) if isinstance(plan, Join | Leaf) else str(plan),
+            policy=setting.policy.to_dict(),
+            budget=asdict(setting.budget),
+            costs=asdict(setting.costs),
+        )
+
+    def _ended(self, engine: Engine) -> None:
+        """Note the end of a parallel track."""
+        if self._following and not engine.migrating:
+            if isinstance(engine, ParallelTrack):
+                self._tell("ended", plan=self._following, **record_dict(engine.record))
+            self._following = ""
+
+    def _sample(self, engine: Engine) -> None:
+        loop = self.loop
+        if not loop.may_sample():
+            return
+        for order in loop.orders()[:1]:
+            began = time.thread_time()
+            rows = self._rows(order)
+            for found in sample(engine.windows, order, rows, loop.batches):
+                (stream,) = found.target
+                gathered = sum(1 << s for s in found.gathered)
+                loop.sampled(
+                    gathered, 1 << stream, found.pairs, found.matches, len(engine.bases[stream])
+                )
+            loop.sampling += time.thread_time() - began
+
+    def _rows(self, order: Sequence[int]) -> int:
+        """How many rows to draw, so that there are matches enough if there are any."""
+        usual = self.loop.setting.policy.sample_rows
+        key = tuple(sorted((1 << order[0], 1 << order[1])))
+        known = self.loop.knowledge.agreements.get((key[0], key[1]))
+        if known is None:
+            return usual
+        return int(min(_LARGER * usual, max(usual, (_MATCHES / known.value) ** 0.5)))
+
+    def _judge(self, plan: Node) -> Decision | None:
+        trial = self.loop.trial
+        verdict = self.loop.verdict()
+        if trial is None or verdict is None:
+            return None
+        self._tell("judged", plan=plan_label(plan), old=plan_label(trial.old), **verdict.to_dict())
+        if verdict.paid or plan != trial.new:
+            return None
+        back = Decision("move", (verdict.reason, "go back"), Cost(0, 0, 0), trial.old)
+        self._pending = (back, plan, True)
+        return back
+
+    def _compare(self, plan: Node) -> Decision | None:
+        loop = self.loop
+        if not loop.due():
+            return None
+        began = time.thread_time()
+        decision = loop.compare(plan)
+        loop.comparing += time.thread_time() - began
+        return self._act(decision, plan)
+
+    def _act(self, decision: Decision, plan: Node) -> Decision | None:
+        loop = self.loop
+        self._tell(
+            "compared",
+            statistics=statistics_to_dict(loop.statistics()),
+            standing=self._standing(plan),
+            decision=decision.to_dict(),
+        )
+        if not decision.fits:
+            self._tell(
+                "unqualified",
+                plan=plan_label(plan),
+                resource=decision.resource,
+                reasons=list(decision.reasons),
+            )
+        if decision.kind != "move" or decision.plan is None:
+            return None
+        self._pending = (decision, plan, False)
+        return decision
+
+    def _standing(self, plan: Node) -> dict[str, Any]:
+        loop = self.loop
+        return {
+            "plan": to_dict(plan),
+            "migrated": loop.migrated,
+            "banned": dict(loop.banned),
+            "regret": loop.regret,
+            "confirmed": loop.confirmed,
+            "nbytes": loop.knowledge.nbytes,
+            "price": loop.price,
+            "overhead": loop.overhead,
+        }
+
+    def _tell(self, kind: EventKind, **data: Any) -> None:
+        event = Event(kind, self.loop.batches, self.loop.knowledge.time, data)
+        self._events.append(replace(event, processor=self.processor))
+
+
+def record_dict(record: Migration) -> dict[str, Any]:
+    """What is told about a migration."""
+    return {
+        "strategy": record.strategy,
+        "status": record.status,
+        "reason": record.reason,
+        "shared": record.shared,
+        "recomputed": record.recomputed,
+        "pause": record.pause,
+    }

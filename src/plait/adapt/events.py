@@ -1,0 +1,103 @@
+"""What the loop did, one event after the other, as lines of JSON.
+
+started      the question, the plan, the policy, the budget and the costs
+compared     plans were compared: what was known, what was decided, and why
+migrated     another plan runs, or runs beside the old one: what it took
+ended        the old plan of a parallel track is gone
+judged       whether a migration paid
+unqualified  no plan fits the budget, and which resource is short
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from plait.errors import SourceError
+
+EventKind = Literal["started", "compared", "migrated", "ended", "judged", "unqualified"]
+
+
+_FOR_REPLAY = ("statistics", "standing", "query", "costs")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened; `time` is event time in microseconds."""
+
+    kind: EventKind
+    batch: int
+    time: int
+    data: Mapping[str, Any] = field(default_factory=dict)
+    processor: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        head = {"event": self.kind, "batch": self.batch, "time": self.time}
+        return head | {"processor": self.processor} | dict(self.data)
+
+    def brief(self) -> dict[str, Any]:
+        """Plain data without what only a replay needs."""
+        return {k: v for k, v in self.to_dict().items() if k not in _FOR_REPLAY}
+
+    def to_json(self) -> str:
+        """One line.
+
+        >>> Event.from_dict(json.loads(Event("judged", 3, 7, {"paid": True}).to_json())).data
+        {'paid': True}
+        """
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Event:
+        """The inverse of `to_dict`."""
+        data = dict(given)
+        head = [data.pop(name) for name in ("event", "batch", "time", "processor")]
+        return cls(head[0], head[1], head[2], data, head[3])
+
+
+def write_events(events: Iterable[Event], path: Path, attempt: str = "") -> None:
+    """Add lines to a log; `attempt` tells the tries of a batch apart that was repeated."""
+    lines = (json.dumps(event.to_dict() | {"attempt": attempt}) for event in events)
+    if text := "".join(f"{line}\n" for line in lines):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as log:
+            log.write(text)
+
+
+def read_events(path: Path) -> list[Event]:
+    """The events of a log, or of all logs in a folder; of a repeated batch those of the last try.
+
+    A line that was cut off at the end of a log, by a crash while it was written, is left out.
+    """
+    if path.is_dir():
+        logs = sorted(path.glob("*.jsonl"))
+        if not logs:
+            raise SourceError(f"{path} has no event logs", remedy="give a folder with *.jsonl")
+        return [event for log in logs for event in read_events(log)]
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise SourceError(
+            f"{path} cannot be read: {error.strerror}", remedy="give an event log or its folder"
+        ) from None
+    tries: dict[tuple[int, int], tuple[str, list[Event]]] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            given = json.loads(line)
+            attempt = given.pop("attempt", "")
+            event = Event.from_dict(given)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            if number == len(lines):
+                break
+            raise SourceError(
+                f"{path}:{number} is no event", remedy="give a log as Plait writes it"
+            ) from None
+        key = (event.processor, event.batch)
+        if key not in tries or tries[key][0] != attempt:
+            tries[key] = (attempt, [])
+        tries[key][1].append(event)
+    return [event for _, events in tries.values() for event in events]

@@ -1,0 +1,306 @@
+"""What is known of the streams while they flow: estimates that forget.
+
+*Mathematics.* Every sum is weighted by 2^(-age / half-life), in event time. A rate is rows over
+seconds. The *agreement* of two disjoint sets of streams G and T is the probability that a tuple of
+G and a tuple of T which lie close enough in time agree in all keys and conditions between them:
+matches over pairs. A lookup tells how many matches there were; how many pairs it stood for follows
+from the rows of the state and the volumes of the bounds,
+
+    pairs = probes · rows(T) · V(G ∪ T, last in C) / (V(G, last in C) · held(T))
+
+so a state that is still filling, or still emptying, misleads nobody. A sample of rows counts both.
+The joint selectivity of a set is then the product along the way on which it was put together; where
+there are several, the surest counts.
+
+*Leaps.* Where what a batch tells cannot be chance (more than four standard errors and half as much
+again), what was known before is forgotten. But not twice within four half-lives: what goes back and
+forth has a mean, and that is what a plan should be chosen for.
+
+*Confidence* is 1 - 1 / sqrt(1 + matches), which is one minus the relative error, and it fades when
+nothing new is heard. Where even the upper bound of an agreement means less than a tenth of a match
+per lookup, it is sure enough: what is not found costs next to nothing.
+
+A knowledge is plain data at any time (`to_dict`), so it can be kept beside the state it is about.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from plait.engine.monitor import Looked
+from plait.optimize.model import bits
+from plait.optimize.statistics import PROBABILITY, ROWS_PER_SECOND, SECONDS, Estimate, Statistics
+from plait.optimize.volumes import Volumes, volumes_of
+from plait.query.query import Query
+
+_FADES = 4.0
+"""After so many half-lives without news an estimate is half as sure."""
+
+_NEGLIGIBLE = 0.1
+"""Matches per lookup that cost less than the lookup."""
+
+_ERRORS, _FACTOR = 4.0, 1.5
+"""A leap is so many standard errors, and so many times more or less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one batch told."""
+
+    time: int
+    """The newest event time of any stream so far, in microseconds."""
+    span: float
+    """Seconds of event time that the batch brought."""
+    stored: Sequence[int]
+    """Tuples that entered each window."""
+    looked: Sequence[Looked] = ()
+    seconds: float = 0.0
+    """What joining the batch took."""
+    nbytes: int = 0
+    """What the states hold after it."""
+
+
+@dataclass(slots=True)
+class Agreement:
+    """What is known of two sets of streams together."""
+
+    pairs: float
+    matches: float
+    rows: float
+    """Rows that a lookup goes through: those of the second set."""
+    time: int
+    """When it was heard of last."""
+    leapt: int = -(2**62)
+    """When it leapt last."""
+
+    @property
+    def value(self) -> float:
+        """The probability; never quite 0, since it is not known that there never is a match."""
+        return min(1.0, (self.matches + 0.5) / (self.pairs + 0.5))
+
+    @property
+    def sureness(self) -> float:
+        """One minus the relative error."""
+        upper = (self.matches + 2 * math.sqrt(self.matches) + 3) / (self.pairs + 1)
+        if upper * self.rows < _NEGLIGIBLE:
+            return 1.0
+        return 1 - 1 / math.sqrt(1 + self.matches)
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """The estimates of one processor; sets of streams are bit masks."""
+
+    streams: int
+    half_life: float
+    """In seconds of event time."""
+    time: int = 0
+    rows: list[float] = field(default_factory=list)
+    span: float = 0.0
+    batches: float = 0.0
+    seconds: float = 0.0
+    timed: float = 0.0
+    """Seconds of event time in which `seconds` were spent, with the current plan."""
+    nbytes: int = 0
+    agreements: dict[tuple[int, int], Agreement] = field(default_factory=dict)
+    leapt: list[int] = field(default_factory=list)
+    """When the rate of each stream leapt last."""
+
+    def __post_init__(self) -> None:
+        self.rows = self.rows or [0.0] * self.streams
+        self.leapt = self.leapt or [-(2**62)] * self.streams
+
+    # -- taking in
+
+    def learn(self, seen: Seen, volumes: Volumes) -> None:
+        """Take in what a batch told."""
+        keep = 0.5 ** (seen.span / self.half_life)
+        self.time = seen.time
+        span = keep * self.span + seen.span
+        for i, new in enumerate(seen.stored):
+            old = self.rows[i]
+            self.rows[i] = keep * old + new
+            if leaps(old, self.span, new, seen.span) and self._may_leap(self.leapt[i]):
+                self.rows[i], self.leapt[i] = new * span / seen.span, self.time
+        self.span = span
+        self.batches = keep * self.batches + 1
+        self.seconds = keep * self.seconds + seen.seconds
+        self.timed = keep * self.timed + seen.span
+        self.nbytes = seen.nbytes
+        found: dict[tuple[int, int], list[float]] = {}
+        for step in seen.looked:
+            # Both sides of a join tell about the same pairs: together they are unbiased within
+            # a batch, in which one stream comes after the other.
+            key = _key(step.gathered, step.target)
+            both = step.gathered | step.target
+            before = volumes.last(step.gathered, step.part)
+            after = volumes.last(both, step.part)
+            held = volumes.held(step.target)
+            if before <= 0 or held <= 0:
+                continue
+            sums = found.setdefault(key, [0.0, 0.0, 0.0])
+            sums[0] += step.probes * step.rows * after / (before * held)
+            sums[1] += step.matches
+            sums[2] = max(sums[2], step.rows)
+        for key, (pairs, matches, rows) in found.items():
+            self._add(key, pairs, matches, rows)
+
+    def sampled(self, gathered: int, target: int, pairs: float, matches: float, rows: int) -> None:
+        """Take in what a sample told; `rows` are those of the state that it stands for."""
+        self._add(_key(gathered, target), pairs, matches, rows)
+
+    def _add(self, key: tuple[int, int], pairs: float, matches: float, rows: float) -> None:
+        if pairs <= 0:
+            return
+        old = self.agreements.get(key)
+        if old is None:
+            self.agreements[key] = Agreement(pairs, matches, rows, self.time)
+            return
+        keep = 0.5 ** ((self.time - old.time) / 1e6 / self.half_life)
+        if leaps(old.matches, old.pairs, matches, pairs) and self._may_leap(old.leapt):
+            keep, old.leapt = 0.0, self.time
+        old.pairs = keep * old.pairs + pairs
+        old.matches = keep * old.matches + matches
+        old.rows, old.time = rows, self.time
+
+    def _may_leap(self, last: int) -> bool:
+        return self.time - last > 4e6 * self.half_life
+
+    def restart_clock(self) -> None:
+        """Another plan runs: what the last one took says nothing about it."""
+        self.seconds = self.timed = 0.0
+
+    # -- what is known now
+
+    @property
+    def heard(self) -> bool:
+        """Whether there is anything to go by."""
+        return self.span > 0 and any(self.rows)
+
+    def confidence(self, key: tuple[int, int]) -> float:
+        """How far to trust an agreement now."""
+        known = self.agreements.get(key)
+        if known is None:
+            return 0.0
+        age = (self.time - known.time) / 1e6
+        return float(known.sureness * 0.5 ** (age / (_FADES * self.half_life)))
+
+    def joint(self) -> dict[int, tuple[float, float, float]]:
+        """For each set that was put together: selectivity, confidence and age in seconds."""
+        found: dict[int, tuple[float, float, float]] = {}
+        ordered = sorted(self.agreements, key=lambda k: (k[0] | k[1]).bit_count())
+        for key in ordered:
+            parts = [
+                (1.0, 1.0, 0.0) if s & (s - 1) == 0 else found.get(s, (0.0, 0.0, 0.0)) for s in key
+            ]
+            sure = min(self.confidence(key), *(p[1] for p in parts))
+            known = self.agreements[key]
+            value = known.value * parts[0][0] * parts[1][0]
+            age = max((self.time - known.time) / 1e6, *(p[2] for p in parts))
+            both = key[0] | key[1]
+            if sure > 0 and (both not in found or sure > found[both][1]):
+                found[both] = (value, sure, age)
+        return found
+
+    def statistics(self, query: Query, least: float = 0.0) -> Statistics:
+        """What the optimiser is told: what is at least so sure."""
+        names = query.names
+        joint = {u: known for u, known in self.joint().items() if known[1] >= least}
+        rates = {
+            name: Estimate(n / self.span, ROWS_PER_SECOND, 0.0, 1 - 1 / math.sqrt(1 + n))
+            for name, n in zip(names, self.rows, strict=True)
+        }
+        batch = Estimate(self.span / self.batches, SECONDS) if self.batches else None
+        return Statistics(
+            rates if self.span > 0 else {},
+            dict(_conditions(query, joint)),
+            batch,
+            {
+                " ".join(names[i] for i in bits(u)): Estimate(v, PROBABILITY, age, sure)
+                for u, (v, sure, age) in joint.items()
+            },
+        )
+
+    def forget(self) -> None:
+        """Drop what is too old to be of use."""
+        oldest = self.time - 8 * _FADES * self.half_life * 1e6
+        for key in [k for k, known in self.agreements.items() if known.time < oldest]:
+            del self.agreements[key]
+
+    # -- as plain data
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "half_life": self.half_life,
+            "time": self.time,
+            "rows": self.rows,
+            "span": self.span,
+            "batches": self.batches,
+            "seconds": self.seconds,
+            "timed": self.timed,
+            "nbytes": self.nbytes,
+            "leapt": self.leapt,
+            "agreements": [
+                [*key, a.pairs, a.matches, a.rows, a.time, a.leapt]
+                for key, a in self.agreements.items()
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Knowledge:
+        """The inverse of `to_dict`."""
+        parts = dict(given)
+        known = {(g, t): Agreement(*rest) for g, t, *rest in parts.pop("agreements")}
+        return cls(len(parts["rows"]), agreements=known, **parts)
+
+
+def leaps(before: float, over: float, now: float, of: float) -> bool:
+    """Whether `now` of `of` cannot come from the same source as `before` of `over`.
+
+    >>> leaps(100, 1000, 12, 100), leaps(100, 1000, 60, 100), leaps(100, 1000, 1, 100)
+    (False, True, False)
+    """
+    if over <= 0 or of <= 0:
+        return False
+    expected = before * of / over
+    error = math.sqrt(max(expected, 1.0) * (1 + of / over))
+    apart = max(now, expected) > _FACTOR * min(now, expected)
+    return apart and abs(now - expected) > _ERRORS * error
+
+
+def geometry(query: Query) -> Volumes:
+    """The volumes of a query's bounds; worked out once per process."""
+    return _volumes(query.bounds.matrix, tuple(s.delay for s in query.streams))
+
+
+@lru_cache(maxsize=8)
+def _volumes(matrix: tuple[tuple[int, ...], ...], delays: tuple[int, ...]) -> Volumes:
+    return volumes_of(matrix, [d / 1e6 for d in delays])
+
+
+def _key(gathered: int, target: int) -> tuple[int, int]:
+    return min(gathered, target), max(gathered, target)
+
+
+def _conditions(
+    query: Query, joint: Mapping[int, tuple[float, float, float]]
+) -> Iterable[tuple[str, Estimate]]:
+    """Selectivities of single equalities, as far as pairs of streams tell them.
+
+    Two streams that share several keys do not tell the keys apart; each gets an equal part.
+    """
+    classes = query.graph.classes
+    for streams, (value, sure, age) in joint.items():
+        if streams.bit_count() != 2:
+            continue
+        i, j = bits(streams)
+        shared = [c for c in classes if {i, j} <= c.streams]
+        for c in shared:
+            left, right = (f"{query.names[s]}.{c.columns[s][0]}" for s in (i, j))
+            part = value ** (1 / len(shared))
+            yield f"{left} = {right}", Estimate(part, PROBABILITY, age, sure)

@@ -1,0 +1,305 @@
+"""The loop of one processor: notice, decide, migrate, check that it paid.
+
+A state machine without I/O, clock or engine. It is told what each batch brought (`see`) and what
+samples showed, says when plans should be compared (`due`), compares them (`compare`), judges the
+last migration (`verdict`), and is told what was done (`moved`). Between two batches all it knows is
+plain data (`to_dict`), so it can be kept beside the state of a processor and go on elsewhere.
+
+*Invariants.* Plans are compared at most for the share of the time that the policy allows. The
+reference that drift is measured against moves only when plans are compared. While a trial or a
+parallel track is under way, only a lack of memory or CPU changes the plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from plait.adapt.decide import Decision, Standing, decide
+from plait.adapt.guard import Trial, Verdict, judge
+from plait.adapt.knowledge import Knowledge, Seen, geometry
+from plait.adapt.policy import Policy
+from plait.optimize.budget import Budget
+from plait.optimize.costs import Costs
+from plait.optimize.model import Model, bits
+from plait.optimize.statistics import ROWS_PER_SECOND, Estimate, Statistics
+from plait.plan.jtree import Node
+from plait.plan.labels import plan_label
+from plait.query.query import Query
+
+_ALLOWANCE = 0.05
+"""Seconds that comparing and sampling may take before there is any time to take a share of."""
+
+_LEAST_BATCHES = 3
+"""Batches before plans are first compared, and in a trial."""
+
+_PRICES = (0.1, 20.0)
+"""What may be true of a price; beyond that something else went wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a loop is for."""
+
+    query: Query
+    policy: Policy
+    budget: Budget
+    costs: Costs
+
+    @property
+    def window(self) -> float:
+        """The widest bound in seconds."""
+        return self.query.bounds.widest / 1e6
+
+    @property
+    def half_life(self) -> float:
+        """After how many seconds an observation counts half."""
+        return self.policy.half_life or max(self.window / 2, 1e-6)
+
+    @property
+    def trial(self) -> float:
+        """How long a new plan runs before it is judged."""
+        return self.window if self.policy.trial is None else self.policy.trial
+
+
+@dataclass(slots=True)
+class Loop:
+    """What a processor's loop remembers."""
+
+    setting: Setting
+    knowledge: Knowledge
+    batches: int = 0
+    joining: float = 0.0
+    """Seconds spent on joining, in all."""
+    comparing: float = 0.0
+    sampling: float = 0.0
+    migrated: float | None = None
+    confirmed: int = 0
+    """Comparisons in a row that found a better plan."""
+    gain: float = 0.0
+    """CPU seconds per second that the better plan would save."""
+    regret: float = 0.0
+    price: float = 1.0
+    overhead: float = 0.0
+    """What the last migration took beside the states that had to be computed."""
+    banned: dict[str, float] = field(default_factory=dict)
+    failures: dict[str, int] = field(default_factory=dict)
+    trial: Trial | None = None
+    reference: dict[str, float] | None = None
+    """The estimates when plans were last compared."""
+    learn: tuple[int, ...] = ()
+    """Sets of streams that the last comparison wants to know more about."""
+    learned: bool = False
+    """Whether a sample has told something since then."""
+
+    @classmethod
+    def of(cls, setting: Setting) -> Loop:
+        """One that knows nothing yet."""
+        return cls(setting, Knowledge(len(setting.query.streams), setting.half_life))
+
+    @property
+    def time(self) -> float:
+        """Event time in seconds."""
+        return self.knowledge.time / 1e6
+
+    # -- what is told
+
+    def see(self, seen: Seen, *, migrating: bool) -> None:
+        """One more batch."""
+        self.batches += 1
+        self.joining += seen.seconds
+        self.knowledge.learn(seen, geometry(self.setting.query))
+        self.regret += self.gain * seen.span
+        if self.trial is not None and not migrating:
+            self.trial.add(seen.seconds, seen.span)
+
+    def sampled(self, gathered: int, target: int, pairs: float, matches: float, rows: int) -> None:
+        """What a sample showed."""
+        self.knowledge.sampled(gathered, target, pairs, matches, rows)
+        self.learned = True
+
+    def moved(
+        self, decision: Decision, old: Node, *, pause: float = 0.0, returned: bool = False
+    ) -> None:
+        """The decision was carried out: another plan runs, after so many seconds."""
+        assert decision.plan is not None
+        self.overhead = max(0.0, pause - max(0.0, decision.pause - self.overhead))
+        forced = returned or decision.resource is not None
+        self.trial = None
+        if not forced and decision.cost is not None and decision.current.cpu:
+            predicted = decision.cost.cpu / decision.current.cpu
+            self.trial = Trial(old, decision.plan, self.time, predicted, self.price)
+        self.migrated = self.time
+        self._content()
+        self.reference = None
+        self.knowledge.restart_clock()
+
+    # -- what should be done
+
+    def due(self) -> bool:
+        """Whether plans should be compared now."""
+        if not self.knowledge.heard or self.batches < _LEAST_BATCHES:
+            return False
+        if self.comparing > self.setting.policy.effort * self.joining + _ALLOWANCE:
+            return False
+        if self.confirmed and (self.learned or not self.learn):
+            return True
+        return self.reference is None or self._drifted(self.reference)
+
+    def may_sample(self) -> bool:
+        """Whether there is time for another sample."""
+        share = self.setting.policy.sampling
+        return share > 0 and self.sampling <= share * (self.joining + _ALLOWANCE)
+
+    def orders(self) -> list[tuple[int, ...]]:
+        """Which streams to join in samples, the most wanted first: each an order of streams."""
+        model_of = self.setting.query.graph
+        wanted = [_order(model_of.neighbours, u) for u in self.learn]
+        size = self.knowledge.streams
+        pairs = [(i, j) for i in range(size) for j in model_of.neighbours(i) if i < j]
+        unsure = sorted((self.knowledge.confidence((1 << i, 1 << j)), i, j) for i, j in pairs)
+        return wanted + [(i, j) for sure, i, j in unsure if sure < self.setting.policy.confidence]
+
+    def compare(self, plan: Node) -> Decision:
+        """Compare plans under what is known now."""
+        known = self.statistics()
+        self._set_price(known, plan)
+        decision = self._decide(known, plan)
+        self.reference = self._estimates()
+        self.learn, self.learned = decision.learn, False
+        if decision.better:
+            self.confirmed += 1
+            self.gain = decision.gain
+        else:
+            self._content()
+        self.knowledge.forget()
+        return decision
+
+    def foresee(self, plan: Node, rates: Sequence[float]) -> Decision | None:
+        """Whether the plan fits the memory if rows come at these rates; a decision if not."""
+        memory = self.setting.budget.memory
+        if memory is None or not self.knowledge.heard:
+            return None
+        known = self.statistics()
+        faster = {
+            name: Estimate(max(rate, known.rates[name].value), ROWS_PER_SECOND)
+            for name, rate in zip(self.setting.query.names, rates, strict=True)
+        }
+        decision = self._decide(replace(known, rates=faster), plan)
+        return decision if decision.resource == "memory" else None
+
+    def verdict(self) -> Verdict | None:
+        """Whether the last migration paid, once that can be said."""
+        trial = self.trial
+        if trial is None or trial.batches < _LEAST_BATCHES or trial.span < self.setting.trial:
+            return None
+        model = Model(self.setting.query, self.statistics(), self.setting.costs)
+        verdict = judge(trial, model.cost(trial.old).cpu, self.setting.policy.tolerance)
+        self.trial = None
+        if not verdict.paid:
+            label = plan_label(trial.new)
+            times = self.failures[label] = self.failures.get(label, 0) + 1
+            wait = self.setting.policy.backoff * self.setting.trial * 2 ** (times - 1)
+            self.banned[label] = self.time + wait
+        return verdict
+
+    def statistics(self) -> Statistics:
+        """What is known well enough to plan with."""
+        return self.knowledge.statistics(self.setting.query, self.setting.policy.confidence / 2)
+
+    # -- inside
+
+    def _decide(self, known: Statistics, plan: Node) -> Decision:
+        setting = self.setting
+        standing = Standing(
+            plan,
+            self.time,
+            self.migrated,
+            self.banned,
+            self.regret,
+            self.confirmed,
+            self.knowledge.nbytes,
+            self.price,
+            self.overhead,
+        )
+        return decide(
+            setting.query, known, standing, setting.policy, budget=setting.budget,
+            costs=setting.costs,
+        )  # fmt: skip
+
+    def _set_price(self, known: Statistics, plan: Node) -> None:
+        if self.knowledge.timed > 0:
+            foreseen = Model(self.setting.query, known, self.setting.costs).cost(plan).cpu
+            if foreseen > 0:
+                least, most = _PRICES
+                taken = self.knowledge.seconds / self.knowledge.timed
+                self.price = min(most, max(least, taken / foreseen))
+
+    def _content(self) -> None:
+        """There is no better plan."""
+        self.confirmed, self.gain, self.regret = 0, 0.0, 0.0
+        self.learn, self.learned = (), False
+
+    def _estimates(self) -> dict[str, float]:
+        """The estimates that are sure enough, by name."""
+        least = self.setting.policy.confidence
+        knowledge = self.knowledge
+        rates = {
+            f"rate {i}": n / knowledge.span
+            for i, n in enumerate(knowledge.rows)
+            if 1 - 1 / math.sqrt(1 + n) >= least
+        }
+        joint = {f"joint {u}": v for u, (v, sure, _) in knowledge.joint().items() if sure >= least}
+        return rates | joint
+
+    def _drifted(self, reference: Mapping[str, float]) -> bool:
+        """Whether an estimate is new or has moved since plans were last compared."""
+        limit = math.log1p(self.setting.policy.drift)
+        for name, value in self._estimates().items():
+            before = reference.get(name)
+            if before is None or (value > 0) != (before > 0):
+                return True
+            if value > 0 and abs(math.log(value / before)) > limit:
+                return True
+        return False
+
+    # -- as plain data
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {name: getattr(self, name) for name in _PLAIN} | {
+            "knowledge": self.knowledge.to_dict(),
+            "trial": None if self.trial is None else self.trial.to_dict(),
+            "learn": list(self.learn),
+        }
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any], setting: Setting) -> Loop:
+        """The inverse of `to_dict`."""
+        trial = given["trial"]
+        return cls(
+            setting,
+            Knowledge.from_dict(given["knowledge"]),
+            trial=None if trial is None else Trial.from_dict(trial, setting.query),
+            learn=tuple(given["learn"]),
+            **{name: given[name] for name in _PLAIN},
+        )
+
+
+_PLAIN = (
+    "batches", "joining", "comparing", "sampling", "migrated", "confirmed", "gain",
+    "regret", "price", "overhead", "banned", "failures", "reference", "learned",
+)  # fmt: skip
+
+
+def _order(neighbours: Any, streams: int) -> tuple[int, ...]:
+    """The streams of a connected set, each after a neighbour."""
+    left = list(bits(streams))
+    order = [left.pop(0)]
+    while left:
+        near = next((s for s in left if any(s in neighbours(o) for o in order)), left[0])
+        left.remove(near)
+        order.append(near)
+    return tuple(order)

@@ -1,0 +1,139 @@
+"""Law 3 with the loop in charge: whatever is decided, and on whatever grounds, results are exact."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plait.adapt.knowledge import Knowledge
+from plait.adapt.policy import Policy
+from plait.optimize.statistics import Statistics
+from plait.plan.enumerate import sample_plan
+from plait.query.query import Query
+from plait.runtime.local import LocalRun
+from plait.testing.histories import History, cases, crowds
+from plait.testing.laws import difference, expected
+from plait.testing.oracle import Result, multiset, oracle, split_late
+from plait.testing.processors import Cluster
+
+SEEDS = st.integers(0, 2**32)
+
+
+def eager(half_life: float, latency: float | None) -> Policy:
+    """Moves at every occasion, on any grounds, and judges at once."""
+    return Policy(
+        half_life=half_life,
+        confidence=0.0,
+        margin=0.0,
+        least=0.0,
+        payback=0.0,
+        confirm=1,
+        rest=0.0,
+        drift=0.0,
+        effort=1.0,
+        sampling=1.0,
+        sample_rows=4,
+        latency=latency,
+        trial=0.0,
+        tolerance=0.0,
+        backoff=0.0,
+    )
+
+
+@pytest.fixture(autouse=True)
+def lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statistics that have nothing to do with the streams, other ones each time."""
+    random = Random(1)
+
+    def lie(self: Knowledge, query: Query, least: float = 0.0) -> Statistics:
+        del self, least
+        rates = {name: 10.0 ** random.uniform(-2, 5) for name in query.names}
+        joint = {
+            f"{a} {b}": 10.0 ** random.uniform(-6, 0)
+            for i, a in enumerate(query.names)
+            for j, b in enumerate(query.names)
+            if i < j and j in query.graph.neighbours(i)
+        }
+        return Statistics.of(rates, joint=joint, batch=1.0)
+
+    monkeypatch.setattr(Knowledge, "statistics", lie)
+
+
+def check_local(history: History, seed: int) -> int:
+    random = Random(seed)
+    policy = eager(random.choice((0.001, 1.0, 100.0)), random.choice((None, 0.0)))
+    run = LocalRun(history.query, sample_plan(history.query, random), adapt=policy)
+    found: Counter[Result] = Counter()
+    for batch in history.tables():
+        found += multiset(run.push(batch))
+    found += multiset(pa.Table.from_batches(list(run.finish()), history.query.schema))
+    wanted, _ = expected(history)
+    assert found == wanted, f"{difference(found, wanted)}\n{history!r}"
+    return len(run.migrations)
+
+
+@settings(max_examples=25)
+@given(cases(streams=st.integers(3, 4), late=True), SEEDS)
+def test_oracle_a_run_that_decides_for_itself(history: History, seed: int) -> None:
+    check_local(history, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=150)
+@given(crowds(streams=st.integers(3, 5)), SEEDS)
+def test_oracle_a_run_that_decides_for_itself_thoroughly(history: History, seed: int) -> None:
+    check_local(history, seed)
+
+
+def check_processors(history: History, processors: int, seed: int) -> int:
+    """Each processor decides for itself, tasks die, engines are lost: how many plans changed."""
+    random = Random(seed)
+    policy = eager(random.choice((0.001, 1.0)), random.choice((None, 0.0)))
+    query = history.query
+    cluster = Cluster(query, sample_plan(query, random), processors, adapt=policy)
+    found: Counter[Result] = Counter()
+    moves = 0
+    for batch in history.tables():
+        found += multiset(
+            cluster.run(
+                batch,
+                worker_of=lambda _: random.randrange(2),
+                die=lambda _processor, _step: random.random() < 0.2,
+            )
+        )
+        moves += sum(event.kind == "migrated" for r in cluster.reports for event in r.events)
+    on_time, _ = split_late(query, history.batches)
+    wanted = oracle(query, on_time)
+    assert found == wanted, f"{difference(found, wanted)}\n{history!r}"
+    return moves
+
+
+@settings(max_examples=12)
+@given(cases(streams=st.just(3), late=True), st.integers(1, 3), SEEDS)
+def test_oracle_processors_that_decide_and_crash(
+    history: History, processors: int, seed: int
+) -> None:
+    check_processors(history, processors, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=80)
+@given(crowds(streams=st.integers(3, 4)), st.integers(1, 3), SEEDS)
+def test_oracle_processors_that_decide_and_crash_thoroughly(
+    history: History, processors: int, seed: int
+) -> None:
+    check_processors(history, processors, seed)
+
+
+def test_the_laws_above_are_about_something() -> None:
+    from plait.plan.examples import chain
+    from plait.testing.histories import mean_history
+
+    history = mean_history(chain(4), batches=9, rows=12, seed=3, disorder=0)
+    assert check_local(history, 1) >= 3
+    assert check_processors(history, 2, 1) >= 3
