@@ -101,6 +101,18 @@ class Budget:
         cpu = 0.0 if self.cpu is None else cost.cpu / self.cpu
         return "cpu" if cpu == self.excess(cost) else "memory"
 
+    def divided(self, parts: int) -> Budget:
+        """The share of each of so many processors.
+
+        >>> print(Budget(cpu=0.8, memory=2e9).divided(4))
+        0.2 CPU, 500 MB
+        """
+        return Budget(
+            None if self.cpu is None else self.cpu / parts,
+            None if self.memory is None else self.memory / parts,
+            self.unit,
+        )
+
     def __str__(self) -> str:
         cpu = "any CPU" if self.cpu is None else f"{self.cpu:g} CPU"
         memory = "any memory" if self.memory is None else show_memory(self.memory, self.unit)

@@ -299,15 +299,15 @@ def predict(model: Model, old: Node, new: Node, terms: Terms, speed: float = 1.0
             gathered = both
     window = (model.query.bounds.uniform or model.query.bounds.widest) / 1e6
     purge = t_parallel_track(height(old), window)
-    spans = purge / (2 * window)
+    spans = purge / (2 * window) if window else 0.0
     parallel = _plan_work(model, old, window, terms, filling=False) * spans
     parallel += _plan_work(model, new, window, terms, filling=True) * spans
     return Prediction(
         t_match(n, m, terms) / speed,
         t_move(n, m, terms) / speed,
         recompute / speed,
-        _plan_work(model, old, window, terms, filling=False) / (2 * window),
-        _plan_work(model, new, window, terms, filling=False) / (2 * window),
+        _plan_work(model, old, window, terms, filling=False) / (2 * (window or 1.0)),
+        _plan_work(model, new, window, terms, filling=False) / (2 * (window or 1.0)),
         parallel,
         purge,
         speed,

@@ -110,6 +110,10 @@ def bits(streams: int) -> Iterable[int]:
         streams ^= lowest
 
 
+_FEW = 8
+"""Up to so many streams a set is worked out from all its parts."""
+
+
 class Model:
     """The costs of one query under given statistics.
 
@@ -160,6 +164,8 @@ class Model:
         self._width = len(query.select)
         self._states: dict[tuple[int, tuple[int, ...]], Cost] = {}
         self.densities: dict[int, float] = {1 << i: r for i, r in enumerate(rates)}
+        for streams, agree in self.known.joint.items():
+            self.densities[streams] = agree * math.prod(rates[i] for i in bits(streams))
         self._neighbours: dict[int, int] = {1 << i: a for i, a in enumerate(self.adjacent)}
         self._made: dict[int, float] = {}
         self._prices: dict[tuple[int, ...], float] = {}
@@ -184,14 +190,29 @@ class Model:
         return found
 
     def density(self, streams: int) -> float:
-        """ρ(U): the product of rates and selectivities."""
+        """ρ(U): the product of rates and selectivities, or what is known of the set as a whole."""
         found = self.densities.get(streams)
         if found is None:
-            lowest = streams & -streams
-            rest = streams ^ lowest
-            found = self.density(rest) * self.densities[lowest] * self._factor(rest, lowest)
+            if self.known.joint and streams.bit_count() <= _FEW:
+                found = self._from_known(streams)
+            else:
+                found = self._with_one_more(streams, streams & -streams)
             self.densities[streams] = found
         return found
+
+    def _with_one_more(self, streams: int, one: int) -> float:
+        """The density of a set from that of the set without one stream, if that is independent."""
+        rest = streams ^ one
+        return self.density(rest) * self.densities[one] * self._factor(rest, one)
+
+    def _from_known(self, streams: int) -> float:
+        """The geometric mean over the streams to leave out, if some rest is known over those."""
+        ends = [1 << i for i in bits(streams) if (streams ^ 1 << i) & self.neighbours(1 << i)]
+        known = [one for one in ends if streams ^ one in self.known.joint]
+        found = [self._with_one_more(streams, one) for one in known or ends or [streams & -streams]]
+        if not all(found):
+            return 0.0
+        return math.exp(sum(map(math.log, found)) / len(found))
 
     def _factor(self, streams: int, one: int) -> float:
         """How much the predicates between a set and one more stream let pass."""

@@ -9,6 +9,10 @@ that k tuples agree is the product over the k - 1 most probable equalities that 
 (a maximum spanning tree). With one selectivity s for all pairs that is s^(k-1), and with uniform
 keys of which one attribute's values contain the other's it is exact too.
 
+*Joint* selectivities say more than independent predicates could: the probability that tuples of a
+set of streams which lie close enough in time agree in everything that the query asks of them. Where
+one is known, it is used for that set; larger sets are worked out from it.
+
 *What is missing* is assumed, and every assumption is reported with the plan it led to:
 
 1. a rate: the geometric mean of the known rates, or one row per second if none is known;
@@ -35,6 +39,8 @@ from plait.query.query import Query
 
 ROWS_PER_SECOND, PROBABILITY, SECONDS = "rows/s", "probability", "s"
 _UNITS = (ROWS_PER_SECOND, PROBABILITY, SECONDS)
+_TABLES = {"rates": ROWS_PER_SECOND, "selectivities": PROBABILITY, "joint": PROBABILITY}
+_ENTRIES = (*_TABLES, "batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +90,15 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Estimates by name: rates by stream, selectivities by the text of the condition."""
+    """Estimates by name: rates by stream, selectivities by condition, joint ones by streams.
+
+    The streams of a joint selectivity are separated by spaces: "trades quotes news".
+    """
 
     rates: Mapping[str, Estimate] = field(default_factory=dict)
     selectivities: Mapping[str, Estimate] = field(default_factory=dict)
     batch: Estimate | None = None
+    joint: Mapping[str, Estimate] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -97,6 +107,7 @@ class Statistics:
         selectivities: Mapping[str, float] | None = None,
         *,
         batch: float | None = None,
+        joint: Mapping[str, float] | None = None,
     ) -> Statistics:
         """Statistics from plain numbers.
 
@@ -104,7 +115,7 @@ class Statistics:
         20.0
         """
         return read_statistics(
-            {"rates": rates, "selectivities": selectivities or {}}
+            {"rates": rates, "selectivities": selectivities or {}, "joint": joint or {}}
             | ({} if batch is None else {"batch": batch})
         )
 
@@ -118,20 +129,38 @@ def read_statistics(data: object, where: str = "statistics") -> Statistics:
     if not isinstance(data, Mapping):
         raise StatisticsError(f"{where} is no object", remedy='write {"rates": {...}}')
     for key in data:
-        if key not in ("rates", "selectivities", "batch"):
+        if key not in _ENTRIES:
             raise StatisticsError(
-                f"{where} has an entry {key!r}",
-                remedy=did_you_mean(str(key), ("rates", "selectivities", "batch")),
+                f"{where} has an entry {key!r}", remedy=did_you_mean(str(key), _ENTRIES)
             )
     tables: dict[str, dict[str, Estimate]] = {}
-    for key, unit in (("rates", ROWS_PER_SECOND), ("selectivities", PROBABILITY)):
+    for key, unit in _TABLES.items():
         table = data.get(key) or {}
         if not isinstance(table, Mapping):
             raise StatisticsError(f"{where}: {key} is no object", remedy="give values by name")
         found = {str(n): _estimate(v, unit, f"{where}: {key} of {n}") for n, v in table.items()}
         tables[key] = {name: estimate for name, estimate in found.items() if estimate is not None}
     batch = _estimate(data.get("batch"), SECONDS, f"{where}: batch")
-    return Statistics(tables["rates"], tables["selectivities"], batch)
+    return Statistics(tables["rates"], tables["selectivities"], batch, tables["joint"])
+
+
+def statistics_to_dict(known: Statistics) -> dict[str, Any]:
+    """Plain data that `read_statistics` reads.
+
+    >>> known = Statistics.of({"a": 20}, batch=0.5)
+    >>> read_statistics(statistics_to_dict(known)) == known
+    True
+    """
+
+    def plain(estimate: Estimate) -> dict[str, Any]:
+        parts = {"value": estimate.value, "age": estimate.age, "confidence": estimate.confidence}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    tables = {
+        name: {of: plain(estimate) for of, estimate in getattr(known, name).items()}
+        for name in _TABLES
+    }
+    return tables | ({} if known.batch is None else {"batch": plain(known.batch)})
 
 
 def load_statistics(path: Path) -> Statistics:
@@ -184,6 +213,8 @@ class Resolved:
     residuals: tuple[float, ...]
     batch: float
     assumptions: tuple[str, ...] = ()
+    joint: Mapping[int, float] = field(default_factory=dict)
+    """By set of streams, a bit mask, the probability that they agree in everything."""
 
 
 def resolve(query: Query, statistics: Statistics) -> Resolved:
@@ -218,7 +249,26 @@ def resolve(query: Query, statistics: Statistics) -> Resolved:
     batch = statistics.batch.value if statistics.batch is not None else 1.0
     if statistics.batch is None:
         assumptions.append("the length of a batch is not known: taken as 1 s")
-    return Resolved(tuple(rates), pairs, tuple(residuals), batch, tuple(assumptions))
+    joint = {_mask(query, names): known.value for names, known in statistics.joint.items()}
+    return Resolved(tuple(rates), pairs, tuple(residuals), batch, tuple(assumptions), joint)
+
+
+def _mask(query: Query, names: str) -> int:
+    """The streams of a joint selectivity."""
+    found = 0
+    for name in names.split():
+        if name not in query.names:
+            raise UnknownStream(
+                f"there is a joint selectivity of {names!r}, but {name!r} is no stream of the "
+                "query",
+                remedy=did_you_mean(name, query.names),
+            )
+        found |= 1 << query.index(name)
+    if found.bit_count() < 2:
+        raise StatisticsError(
+            f"there is a joint selectivity of {names!r}", remedy="name two or more streams"
+        )
+    return found
 
 
 def _rates(query: Query, statistics: Statistics, assumptions: list[str]) -> list[float]:
