@@ -103,6 +103,10 @@ class BudgetError(PlaitError):
     """A budget that is no amount of CPU or memory."""
 
 
+class PolicyError(PlaitError):
+    """A policy for changing plans with a threshold that makes no sense."""
+
+
 class NoQualifiedPlan(PlaitError):
     """No plan was found within the CPU and the memory there is."""
 

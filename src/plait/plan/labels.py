@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from plait.plan.jtree import Node, joins
 from plait.query.graph import KeyClass
 from plait.query.query import Query
 
@@ -57,3 +58,22 @@ def key_label(labels: tuple[str, ...], classes: Iterable[int]) -> str:
 def _attributes(query: Query, key: KeyClass) -> list[str]:
     pairs = zip(query.names, key.columns, strict=True)
     return [f"{stream}.{name}" for stream, names in pairs for name in names]
+
+
+def plan_label(plan: Node) -> str:
+    """A plan by its shape and, where a tuple has a choice of ways, by the way it takes.
+
+    >>> from plait.plan.jtree import parse_shape
+    >>> from plait.plan.examples import chain
+    >>> plan_label(parse_shape(chain(3), "((a b) c)")), plan_label(parse_shape(chain(3), "(a b c)"))
+    ('((a b) c)', '(a b c) by a-b-c, b-a-c, c-b-a')
+    """
+    ways = []
+    for join in joins(plan):
+        if len(join.children) > 2:
+            names = [str(child) for child in join.children]
+            ways += [
+                "-".join([names[c], *(names[k] for k in order)])
+                for c, order in enumerate(join.orders)
+            ]
+    return f"{plan} by {', '.join(ways)}" if ways else str(plan)
