@@ -237,6 +237,8 @@ def _unsure(
     query: Query, model: Model, known: Statistics, policy: Policy, plans: tuple[Node, Node]
 ) -> tuple[int, ...]:
     """The sets that only some of the plans put together and of which too little is known."""
+    if not policy.confidence:
+        return ()
     sure = {
         sum(1 << query.index(name) for name in names.split())
         for names, estimate in known.joint.items()
