@@ -36,6 +36,11 @@ def question() -> Join:
 
 def test_a_plan_that_outgrows_its_memory_ends_cleanly(question: Join) -> None:
     with pytest.raises(MemoryExceeded, match=r"more than its memory limit of 20000"):
+        question.budget(memory="20 kB").adapt(False).run(batch_seconds=0.05)
+
+
+def test_a_query_that_adapts_may_exceed_its_memory_for_a_moment(question: Join) -> None:
+    with pytest.raises(MemoryExceeded, match=r"more than its memory limit of 21000"):
         question.budget(memory="20 kB").run(batch_seconds=0.05)
 
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from plait import errors as errors
+    from plait.adapt.policy import Policy as Policy
     from plait.api import join as join
     from plait.api import sql as sql
     from plait.runtime.spark.aside import each_batch as each_batch
     from plait.runtime.spark.control import migrate as migrate
+    from plait.runtime.spark.control import release as release
     from plait.runtime.spark.progress import listen as listen
     from plait.runtime.spark.progress import progress as progress
     from plait.runtime.spark.requirements import check_environment as check_environment
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Policy",
     "__version__",
     "check_environment",
     "each_batch",
@@ -25,11 +28,13 @@ __all__ = [
     "listen",
     "migrate",
     "progress",
+    "release",
     "sql",
     "why",
 ]
 
 _PLACES = {
+    "Policy": "plait.adapt.policy",
     "join": "plait.api",
     "sql": "plait.api",
     "check_environment": "plait.runtime.spark.requirements",
@@ -37,6 +42,7 @@ _PLACES = {
     "listen": "plait.runtime.spark.progress",
     "migrate": "plait.runtime.spark.control",
     "progress": "plait.runtime.spark.progress",
+    "release": "plait.runtime.spark.control",
     "why": "plait.runtime.spark.why",
 }
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from plait.errors import QueryError, SourceError
+from plait.errors import PolicyError, QueryError, SourceError
 from plait.plan.explain import explain
 from plait.plan.jtree import Node, mjoin, parse_shape
 from plait.plan.routed import Routed, routed
@@ -23,10 +23,15 @@ from plait.query.streams import fields_of, idle_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from plait.adapt.policy import Policy
     from plait.optimize.budget import Budget
     from plait.optimize.planning import Planned
     from plait.optimize.statistics import Statistics
     from plait.runtime.run import Results
+
+
+_OVERDRAFT = 0.05
+"""How much more than its memory a query that changes its plan may hold for a moment."""
 
 
 class _Runnable:
@@ -40,6 +45,33 @@ class _Runnable:
     known: Statistics | None
     router: Routed | None
     enforced: bool
+    adaptive: Policy | bool | None
+
+    def adapt(self, policy: Policy | bool = True) -> Self:
+        """Say whether the plan may change while it runs, and by which policy.
+
+        By default it may, by the usual policy, unless a plan or a router is given for the run:
+        then it is kept. `adapt(True)` lets the run begin with that plan and change it.
+        `adapt(False)` keeps every plan; `adapt(plait.Policy(margin=0.5))` asks for more gain.
+        """
+        from plait.adapt.policy import Policy
+
+        if not isinstance(policy, Policy | bool):
+            raise PolicyError(
+                f"a {type(policy).__name__} is no policy",
+                remedy="give True, False or a plait.Policy",
+            )
+        return self._with(adaptive=policy)
+
+    def _policy(self, plan: object) -> Policy | None:
+        """The policy of a run for which this plan was given."""
+        from plait.adapt.policy import Policy
+
+        if isinstance(self.adaptive, Policy):
+            return self.adaptive
+        if self.adaptive is None:
+            return Policy() if plan is None and self.router is None else None
+        return Policy() if self.adaptive else None
 
     def engine(self, name: str, **options: Any) -> Self:
         """Say what runs it: `engine("teddies", policy="lottery")`, `engine("eddies")` or "tree".
@@ -59,9 +91,10 @@ class _Runnable:
     ) -> Self:
         """Say how much there is: `budget(cpu=0.8, memory="2 GB")`; the plan is chosen to fit.
 
-        Estimates can be wrong, so `run()` also holds the plan to the memory: when the states
-        outgrow it, the run ends in MemoryExceeded. With `enforce=False`, and on Spark, the budget
-        is for planning only. CPU is never enforced: a plan that needs more is slower, not wrong.
+        While it runs, the plan is replaced when it no longer fits, unless `adapt(False)`. `run()`
+        also holds it to the memory: if the states outgrow it nevertheless, the run ends in
+        MemoryExceeded. With `enforce=False`, and on Spark, the budget is for choosing plans only.
+        CPU is never enforced: a plan that needs more is slower, not wrong.
         """
         from plait.optimize.budget import Budget
 
@@ -123,14 +156,18 @@ class _Runnable:
         """The results over tables or batches in this process; see `plait.runtime.run.run`."""
         from plait.runtime.run import run
 
+        policy = self._policy(options.get("plan"))
         if options.get("plan") is None:
             if self.router is not None:
                 options["plan"] = self.router
             elif self.limits is not None or self.known is not None:
                 options["plan"] = self._chosen(None)
         if self.enforced and self.limits is not None and self.limits.memory is not None:
-            options.setdefault("memory_limit", int(self.limits.memory))
-        return run(self, **options)
+            # Changing plans needs a moment in which the limit is exceeded a little.
+            most = self.limits.memory * (1.0 if policy is None else 1 + _OVERDRAFT)
+            options.setdefault("memory_limit", int(most))
+        options.setdefault("adapt", policy)
+        return run(self, budget=self.limits, **options)
 
     def to_df(
         self,
@@ -162,7 +199,10 @@ class _Runnable:
                     remedy="give Spark DataFrames, or use run() for tables",
                 )
         runs = self.router if plan is None and self.router is not None else self._chosen(plan)
-        return results(query, self.sources, runs, processors, late, checkpoint, name)
+        policy = self._policy(plan)
+        return results(
+            query, self.sources, runs, processors, late, checkpoint, name, policy, self.limits
+        )
 
     def result_delay(self, stream: str) -> str:
         """The delay with which a watermark on this stream's event time in results drops nothing.
@@ -181,6 +221,7 @@ class Join(_Runnable, builder.JoinBuilder):
     known: Statistics | None = None
     router: Routed | None = None
     enforced: bool = True
+    adaptive: Policy | bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +232,7 @@ class Sql(_Runnable, builder.SqlQuery):
     known: Statistics | None = None
     router: Routed | None = None
     enforced: bool = True
+    adaptive: Policy | bool | None = None
 
 
 def join(**sources: Any) -> Join:

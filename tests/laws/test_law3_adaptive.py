@@ -1,4 +1,4 @@
-"""Law 3 with the loop in charge: whatever is decided, and on whatever grounds, results are exact."""
+"""Law 3 with the loop in charge: whatever is decided, on whatever grounds, results are exact."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.laws.test_law3_migration import mean_history
 
 from plait.adapt.knowledge import Knowledge
 from plait.adapt.policy import Policy
 from plait.optimize.statistics import Statistics
 from plait.plan.enumerate import sample_plan
+from plait.plan.examples import chain
 from plait.query.query import Query
 from plait.runtime.local import LocalRun
 from plait.testing.histories import History, cases, crowds
@@ -131,9 +133,6 @@ def test_oracle_processors_that_decide_and_crash_thoroughly(
 
 
 def test_the_laws_above_are_about_something() -> None:
-    from plait.plan.examples import chain
-    from plait.testing.histories import mean_history
-
     history = mean_history(chain(4), batches=9, rows=12, seed=3, disorder=0)
     assert check_local(history, 1) >= 3
     assert check_processors(history, 2, 1) >= 3

@@ -1,8 +1,9 @@
 """Epochs: what the driver has decided for all processors, numbered from 1 on.
 
-An epoch says which plan to run from some batch on. It need not be the same batch on every
-processor, nor again when a batch is repeated: results do not depend on plans. So a processor takes
-the newest epoch it sees at the beginning of a batch, and its header remembers which one that was.
+An epoch says which plan to run from some batch on, or that processors may choose for themselves.
+It need not be the same batch on every processor, nor again when a batch is repeated: results do not
+depend on plans. So a processor takes the newest epoch it sees at the beginning of a batch, and its
+header remembers which one that was.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class Epoch:
     """A plan for all processors, and how they come to it."""
 
     number: int
-    plan: Node
+    plan: Node | None
+    """None lets every processor choose for itself."""
     strategy: Strategy | Literal["auto"] = "moving-state"
 
     def to_json(self) -> str:
@@ -34,12 +36,12 @@ class Epoch:
         >>> Epoch.from_json(epoch.to_json(), clique(3)) == epoch
         True
         """
-        return json.dumps(
-            {"number": self.number, "strategy": self.strategy, "plan": to_dict(self.plan)}
-        )
+        plan = None if self.plan is None else to_dict(self.plan)
+        return json.dumps({"number": self.number, "strategy": self.strategy, "plan": plan})
 
     @classmethod
     def from_json(cls, text: str, query: Query) -> Epoch:
         """The inverse of `to_json`; the plan is checked against the query."""
         value = json.loads(text)
-        return cls(value["number"], from_dict(value["plan"], query), value["strategy"])
+        plan = None if value["plan"] is None else from_dict(value["plan"], query)
+        return cls(value["number"], plan, value["strategy"])

@@ -6,9 +6,10 @@ that is repeated begins from the store as it was before it.
 
 *Invariants.* The store holds the truth: the rows of the live windows, one segment per batch and
 stream, and a header with the newest event time of every stream, when each was last heard of, sums
-of what was counted, and a token that names this very state. The engine in memory is a cache of it
-and is used only when its token is the header's; otherwise it is rebuilt from the segments. A batch
-that fails half-way leaves no engine behind, or one whose token no header has.
+of what was counted, what the adaptive loop knows, and a token that names this very state. The
+engine in memory is a cache of it and is used only when its token is the header's; otherwise it is
+rebuilt from the segments. A batch that fails half-way leaves no engine behind, or one whose token
+no header has.
 
 *Cost.* A batch writes its own rows and a header of constant size, and removes the segments that
 have expired. Rebuilding costs the live windows.
@@ -30,6 +31,9 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from plait.adapt.adapter import Adapter
+from plait.adapt.decide import Decision
+from plait.adapt.loop import Setting
 from plait.cluster.contract import Contract, check_contract
 from plait.cluster.epochs import Epoch
 from plait.cluster.idle import followed
@@ -42,7 +46,7 @@ from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.migrate.record import Migration
 from plait.engine.migrate.strategy import migrate, plan_of, settled
 from plait.engine.windows import Windows
-from plait.errors import MigrationError
+from plait.errors import MigrationError, PlaitError
 from plait.kernels.memory import HEAP, Memory
 from plait.plan.jtree import Join, Leaf
 from plait.plan.routed import Plan
@@ -148,6 +152,8 @@ class Processor:
     contract: Contract
     aside: bool = False
     """Whether rows that are set aside are handed out."""
+    adapt: Setting | None = None
+    """By what to change the plan while it runs; None leaves it as it is."""
 
     def run(
         self,
@@ -168,7 +174,8 @@ class Processor:
         report = Report(number, header["batch"] + 1, rebuilt=rebuilt, epoch=header.get("epoch", 0))
         try:
             yield from self._migrate(live, epoch, report)
-            yield from self._join(packets, store, live, header, report, began)
+            adapter = self._adapter(number, header, epoch)
+            yield from self._join(packets, store, live, header, report, began, adapter)
         except BaseException:
             engines.drop(number, live)
             raise
@@ -181,7 +188,7 @@ class Processor:
         if epoch is None or epoch.number <= report.epoch or live.engine.migrating:
             return
         report.epoch = epoch.number
-        if plan_of(live.engine) == epoch.plan:
+        if epoch.plan is None or plan_of(live.engine) == epoch.plan:
             return
         start = report.batch - 1
         try:
@@ -205,6 +212,7 @@ class Processor:
         header: dict[str, Any],
         report: Report,
         began: float,
+        adapter: Adapter | None,
     ) -> Iterator[pa.RecordBatch | Aside]:
         names = self.query.names
         came = _gather(packets, names, report)
@@ -235,12 +243,19 @@ class Processor:
         newest = [max(n, came.newest.get(s, n)) for s, n in enumerate(live.newest)]
         live.newest = followed(self.query.streams, newest, heard, came.clock)
         watermarks = self._watermarks(live.newest)
-        for found in live.engine.push(arrivals, watermarks):
+        if adapter is not None:
+            self._foresee(adapter, live, arrivals, report)
+            adapter.begin(live.engine)
+        results = live.engine.push(arrivals, watermarks)
+        for found in results if adapter is None else adapter.timed(results):
             report.results += found.num_rows
             yield found
         joined = time.perf_counter()
         if isinstance(live.engine, ParallelTrack):
             report.migrations.append(_described(live.engine.record))
+        if adapter is not None:
+            self._adapt(adapter, live, arrivals, report)
+        adapted = time.perf_counter()
         plan = plan_of(live.engine)
         report.plan = str(plan)
         report.written_bytes = self._write_segments(
@@ -256,7 +271,8 @@ class Processor:
         report.seconds = {
             "prepare": ready - began,
             "join": joined - ready,
-            "write": time.perf_counter() - joined,
+            "adapt": adapted - joined,
+            "write": time.perf_counter() - adapted,
         }
         report.total = added(header.get("total", {}), report)
         written = {
@@ -268,8 +284,54 @@ class Processor:
             "epoch": report.epoch,
             "plan": _stored(plan),
             "asked": _stored(self.plan),
+            "adapt": header.get("adapt") if adapter is None else adapter.to_dict(),
         }
         store.write_header(json.dumps(written))
+
+    # -- the adaptive loop
+
+    def _adapter(self, number: int, header: dict[str, Any], epoch: Epoch | None) -> Adapter | None:
+        """The loop as it was after the last batch; there is none while the driver says the plan."""
+        if self.adapt is None or (epoch is not None and epoch.plan is not None):
+            return None
+        return Adapter(self.adapt, state=header.get("adapt"), processor=number)
+
+    def _foresee(
+        self, adapter: Adapter, live: Live, arrivals: dict[int, Arrivals], report: Report
+    ) -> None:
+        """Change the plan before a batch that it has no memory for."""
+        if adapter.limited and (newest := max(live.newest)) > BEFORE_ALL_TIMES:
+            rows = [len(arrivals.get(s, ())) for s in range(len(self.query.streams))]
+            self._carry_out(adapter, adapter.foresee(live.engine, rows, newest), live, report)
+
+    def _adapt(
+        self, adapter: Adapter, live: Live, arrivals: dict[int, Arrivals], report: Report
+    ) -> None:
+        """Let the loop look at the batch, and do what it says."""
+        if (newest := max(live.newest)) > BEFORE_ALL_TIMES:
+            decision = adapter.end(live.engine, newest, arrivals.values())
+            self._carry_out(adapter, decision, live, report)
+            report.events = adapter.events()
+
+    def _carry_out(
+        self, adapter: Adapter, decision: Decision | None, live: Live, report: Report
+    ) -> None:
+        if decision is None or decision.plan is None:
+            return
+        try:
+            done = migrate(
+                settled(live.engine),
+                decision.plan,
+                "auto",
+                start=report.batch,
+                choose=adapter.chooser(live.engine),
+            )
+            live.engine, record = done.engine, done.record
+        except PlaitError as error:  # the query runs on as it was
+            asked = Migration("auto", plan_of(live.engine), decision.plan, start=report.batch)
+            record = replace(asked, refused=str(error))
+        adapter.carried_out(record)
+        report.migrations.append(_described(record))
 
     def _times(self, stream: int, rows: pa.RecordBatch) -> Any:
         return event_times(rows.column(self.query.streams[stream].time))

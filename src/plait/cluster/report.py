@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
+
+from plait.adapt.events import Event
 
 SUMMED = (
     "rows",
@@ -55,18 +57,24 @@ class Report:
     """The newest decision of the driver that the processor has followed; see `epochs`."""
     migrations: list[dict[str, Any]] = field(default_factory=list)
     """The changes of plan that began, went on or ended in this batch."""
+    events: list[Event] = field(default_factory=list)
+    """What the adaptive loop did in this batch; only what was decided travels with the report."""
     seconds: dict[str, float] = field(default_factory=dict)
     total: dict[str, Any] = field(default_factory=dict)
     """The fields in `SUMMED`, added up over all batches of the checkpoint, this one included."""
 
     def to_json(self) -> str:
         """One line of JSON."""
-        return json.dumps(asdict(self))
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        parts["events"] = [event.brief() for event in self.events]
+        return json.dumps(parts)
 
     @classmethod
     def from_json(cls, text: str) -> Report:
-        """The inverse of `to_json`."""
-        return cls(**json.loads(text))
+        """The inverse of `to_json`, but for what events do not tell in brief."""
+        parts = json.loads(text)
+        parts["events"] = [Event.from_dict(event) for event in parts.get("events", ())]
+        return cls(**parts)
 
 
 def added(total: Mapping[str, Any], report: Report) -> dict[str, Any]:

@@ -8,15 +8,22 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
+from plait.adapt.adapter import Adapter
+from plait.adapt.decide import Decision
+from plait.adapt.events import Event
+from plait.adapt.loop import Setting
+from plait.adapt.policy import Policy
 from plait.engine.engines import Engine, make_engine
-from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted
+from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted, Arrivals
 from plait.engine.migrate.choose import Chooser, moving_unless_dearer
 from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.migrate.record import Migration, Order, Strategy
 from plait.engine.migrate.strategy import check_request, migrate, settled
 from plait.engine.purging import Purge
 from plait.errors import MigrationError, PlaitError, SourceError
-from plait.plan.jtree import mjoin
+from plait.optimize.budget import Budget
+from plait.optimize.costs import Costs, load
+from plait.plan.jtree import Join, Leaf, mjoin
 from plait.plan.routed import Plan
 from plait.query.compare import difference
 from plait.query.query import Query
@@ -53,6 +60,10 @@ class LocalRun:
     `plan` is a tree of joins, or a router such as `Teddies()`. A tree that holds more than
     `memory_limit` bytes ends in MemoryExceeded. `purge="lemma"` drops rows by the tuples that came
     instead of by watermarks, for streams in order.
+
+    With `adapt`, a policy or True for the usual one, a tree of joins is replaced between batches
+    by one that is better for the streams as they are, or that fits the `budget`; `events` tells
+    about it. Estimates are priced by `costs`, by default those that were calibrated.
     """
 
     def __init__(
@@ -64,6 +75,9 @@ class LocalRun:
         portion: int | None = None,
         memory_limit: int | None = None,
         purge: Purge = "watermark",
+        adapt: Policy | bool = False,
+        budget: Budget | None = None,
+        costs: Costs | None = None,
     ) -> None:
         self.query = query
         self.plan: Plan = mjoin(query) if plan is None else plan
@@ -83,6 +97,12 @@ class LocalRun:
         self._waited: list[pa.RecordBatch] = []
         self._within_batch = False
         self._finished = False
+        self.events: list[Event] = []
+        """What the adaptive loop did."""
+        self._adapter: Adapter | None = None
+        if adapt and isinstance(self.plan, Join | Leaf):
+            policy = Policy() if adapt is True else adapt
+            self._adapter = Adapter(Setting(query, policy, budget or Budget(), costs or load()))
 
     @property
     def watermarks(self) -> dict[str, int | None]:
@@ -110,17 +130,24 @@ class LocalRun:
             for name, rows in batch.items()
         }
         newest = list(self._newest)
-        for stream, found in admitted.items():
-            newest[stream] = max(newest[stream], found.newest)
-            self._count(self.query.names[stream], found)
-        arrivals = {stream: found.arrivals for stream, found in admitted.items()}
+        for stream, given in admitted.items():
+            newest[stream] = max(newest[stream], given.newest)
+            self._count(self.query.names[stream], given)
+        arrivals = {stream: given.arrivals for stream, given in admitted.items()}
         self._newest = newest
         watermarks = [self._watermark(s) for s in range(len(newest))]
         self.counts.batches += 1
+        self._foresee(admitted)
         self._within_batch = True
         yield from self._counted(self._that_waited())
-        yield from self._counted(self.engine.push(arrivals, watermarks))
+        if self._adapter is not None:
+            self._adapter.begin(self.engine)
+            found = self._adapter.timed(self.engine.push(arrivals, watermarks))
+        else:
+            found = self.engine.push(arrivals, watermarks)
+        yield from self._counted(found)
         self._within_batch = False
+        self._adapt(arrivals)
         self._settle()
 
     def _count(self, name: str, admitted: Admitted) -> None:
@@ -142,6 +169,37 @@ class LocalRun:
         self._finished = True
         yield from self._counted(self._that_waited())
         yield from self._counted(self.engine.finish())
+
+    # -- the adaptive loop
+
+    def _foresee(self, admitted: Mapping[int, Admitted]) -> None:
+        """Change the plan before a batch that it has no memory for."""
+        if self._adapter is not None and self._adapter.limited:
+            rows = [0] * len(self.query.streams)
+            for stream, found in admitted.items():
+                rows[stream] = len(found.arrivals)
+            decision = self._adapter.foresee(self.engine, rows, max(self._newest))
+            self._carry_out(decision)
+
+    def _adapt(self, arrivals: Mapping[int, Arrivals]) -> None:
+        newest = max(self._newest)
+        if self._adapter is not None and newest > BEFORE_ALL_TIMES:
+            self._carry_out(self._adapter.end(self.engine, newest, arrivals.values()))
+
+    def _carry_out(self, decision: Decision | None) -> None:
+        assert self._adapter is not None
+        if decision is not None:
+            assert decision.plan is not None
+            choose = self._adapter.chooser(self.engine)
+            request = Migration("auto", self.plan, decision.plan)
+            try:
+                record = self._begin(request, choose)
+            except PlaitError as error:
+                here = self.counts.batches
+                record = replace(request, start=here, end=here, refused=str(error))
+                self._done.append(record)
+            self._adapter.carried_out(record)
+        self.events += self._adapter.events()
 
     # -- another plan
 

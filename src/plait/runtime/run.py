@@ -15,13 +15,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from plait.adapt.events import Event
+from plait.adapt.policy import Policy
 from plait.engine.codes import stored_type
+from plait.engine.migrate.record import Migration
 from plait.errors import SourceError
+from plait.optimize.budget import Budget
 from plait.plan.jtree import parse_shape
 from plait.plan.routed import Plan, parse_routed
 from plait.query.query import Query, Stream, narrowed
@@ -53,6 +57,10 @@ class Results:
     seconds: float
     peak_state_rows: int
     peak_state_bytes: int
+    migrations: list[Migration] = field(default_factory=list)
+    """The changes of plan."""
+    events: list[Event] = field(default_factory=list)
+    """What the adaptive loop did, and why."""
 
 
 class Execution:
@@ -60,7 +68,8 @@ class Execution:
 
     With `late`, late rows are handed to it, by stream and with all their columns; otherwise only
     the columns that the query needs are read. A tree of joins that comes to hold more than
-    `memory_limit` bytes ends in MemoryExceeded.
+    `memory_limit` bytes ends in MemoryExceeded. With `adapt` the plan changes while it runs, by
+    this policy and within the `budget`.
     """
 
     def __init__(
@@ -74,12 +83,16 @@ class Execution:
         batch_seconds: float | None = None,
         late: Callable[[str, pa.Table], None] | None = None,
         memory_limit: int | None = None,
+        adapt: Policy | None = None,
+        budget: Budget | None = None,
     ) -> None:
         tree = parse_plan(query, plan) if isinstance(plan, str) else plan
         self.sources = _sources(query, sources)
         needed = query if late is not None else narrowed(query)
         begin = time.perf_counter()
-        self.run = LocalRun(needed, tree, memory_limit=memory_limit)
+        self.run = LocalRun(
+            needed, tree, memory_limit=memory_limit, adapt=adapt or False, budget=budget
+        )
         self._replay = Replay(
             needed, self.sources, order=order, batch_rows=batch_rows, batch_seconds=batch_seconds
         )
@@ -170,6 +183,8 @@ def run(
     batch_rows: int = BATCH_ROWS,
     batch_seconds: float | None = None,
     memory_limit: int | None = None,
+    adapt: Policy | None = None,
+    budget: Budget | None = None,
 ) -> Results:
     """The results of what `plait.join(...)` or `plait.sql(...)` asks, over its own sources."""
     return run_tables(
@@ -180,6 +195,8 @@ def run(
         batch_rows=batch_rows,
         batch_seconds=batch_seconds,
         memory_limit=memory_limit,
+        adapt=adapt,
+        budget=budget,
     )
 
 
@@ -192,13 +209,16 @@ def run_tables(
     batch_rows: int = BATCH_ROWS,
     batch_seconds: float | None = None,
     memory_limit: int | None = None,
+    adapt: Policy | None = None,
+    budget: Budget | None = None,
 ) -> Results:
     """The results of a query over tables, readers, iterators of batches or opened files.
 
     In event-time order, the default, no row is late. With `order="file"` rows arrive as they
     stand, and those older than their stream's watermark are in `late`. `plan` is a plan, the
     shape of one, such as "((a b) c)", or the name of a router, such as "teddies". A tree of joins
-    that comes to hold more than `memory_limit` bytes ends in MemoryExceeded.
+    that comes to hold more than `memory_limit` bytes ends in MemoryExceeded. With a policy,
+    `adapt`, the plan changes while it runs, to be the best for the streams within the `budget`.
     """
     late: dict[str, list[pa.Table]] = {name: [] for name in query.names}
     execution = Execution(
@@ -210,6 +230,8 @@ def run_tables(
         batch_seconds=batch_seconds,
         late=(lambda name, rows: late[name].append(rows)) if order == "file" else None,
         memory_limit=memory_limit,
+        adapt=adapt,
+        budget=budget,
     )
     table = pa.Table.from_batches(list(execution.results()), query.schema)
     return Results(
@@ -223,6 +245,8 @@ def run_tables(
         execution.seconds,
         execution.peak_state_rows,
         execution.peak_state_bytes,
+        execution.run.migrations,
+        execution.run.events,
     )
 
 

@@ -13,12 +13,16 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from plait.adapt.loop import Setting
+from plait.adapt.policy import Policy
 from plait.cluster.contract import contract
 from plait.cluster.epochs import Epoch
 from plait.cluster.packets import Packer, Packet, lean
 from plait.cluster.processor import Aside, Engines, OwnEngines, Processor
 from plait.cluster.report import Report
 from plait.cluster.routing import route
+from plait.optimize.budget import Budget
+from plait.optimize.costs import DEFAULT
 from plait.plan.routed import Plan
 from plait.query.query import Query
 
@@ -71,11 +75,13 @@ class Cluster:
         workers: Sequence[Engines] | None = None,
         *,
         aside: bool = False,
+        adapt: Policy | None = None,
     ) -> None:
         self.query = query
         self.routing = route(query.graph, processors)
         narrow = lean(query)
-        self.processor = Processor(narrow, plan, contract(narrow, self.routing), aside)
+        setting = None if adapt is None else Setting(narrow, adapt, Budget(), DEFAULT)
+        self.processor = Processor(narrow, plan, contract(narrow, self.routing), aside, setting)
         self.stores = [MemoryStore() for _ in range(self.routing.processors)]
         self.workers: Sequence[Engines] = workers or (OwnEngines(), OwnEngines())
         self.reports: list[Report] = []

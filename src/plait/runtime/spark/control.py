@@ -2,6 +2,7 @@
 
     epochs/000001.json            a decision, immutable; see `plait.cluster.epochs`
     reports/QUERY/17-0.json       what processor 0 did in batch 17; the last hundred or so
+    events/0.jsonl                what the adaptive loop of processor 0 decided, and why
 
 Every processor looks for the newest epoch at the beginning of a batch. So the folder has to be one
 that driver and executors reach: in the checkpoint if `to_df` was told one in the file system, else
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from plait.adapt.events import write_events
 from plait.cluster.epochs import Epoch
 from plait.cluster.report import Report
 from plait.engine.migrate.record import Strategy
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 _FOLDER = "plait"
 _EPOCHS = "epochs"
+EVENTS = "events"
 _KEPT = 128
 """Batches whose reports are kept; Spark remembers the progress of a hundred."""
 
@@ -80,6 +83,11 @@ class Control:
         new.rename(folder / f"{batch}-{report.processor}.json")
         (folder / f"{batch - _KEPT}-{report.processor}.json").unlink(missing_ok=True)
 
+    def write_events(self, report: Report) -> None:
+        """Add what the adaptive loop did to its log."""
+        path = Path(self.folder, EVENTS, f"{report.processor}.jsonl")
+        write_events(report.events, path, os.urandom(4).hex())
+
     def reports(self, query: str, batch: int) -> list[Report]:
         """The reports of a batch."""
         found = sorted(self._reports(query).glob(f"{batch}-*.json"))
@@ -113,7 +121,7 @@ class Control:
             return None
         return Epoch.from_json((self._epochs / _name(number)).read_text(), query)
 
-    def decide(self, plan: Node, strategy: Strategy | Literal["auto"]) -> Epoch:
+    def decide(self, plan: Node | None, strategy: Strategy | Literal["auto"]) -> Epoch:
         """Add an epoch; whoever comes second with the same number takes the next one."""
         self._epochs.mkdir(parents=True, exist_ok=True)
         while True:
@@ -167,10 +175,33 @@ def migrate(
     migration, when it has ended it. `plait.progress(query)` shows the epoch and the plan of each,
     and what its migration took. No result is lost or repeated. If the query has several joins,
     `name` is the one that was given to `to_df`. What is refused changes nothing.
+
+    From then on the plan stays, whatever happens to the streams, until `release` is called.
     """
+    join = _running(query, name, f"it cannot go on with {plan}")
+    wanted: Plan = parse_shape(join.query, plan) if isinstance(plan, str) else plan
+    if not isinstance(wanted, Join | Leaf):
+        raise MigrationError(
+            f"on Spark a query cannot go over to {wanted} while it runs",
+            remedy="give a tree of joins, or start the query with this router",
+        )
+    check_request(join.query, wanted, wanted, strategy, "any")
+    return join.control.decide(wanted, strategy).number
+
+
+def release(query: StreamingQuery, *, name: str | None = None) -> int:
+    """Let the processors of a running query choose their plans again; the epoch's number.
+
+    They do from the beginning, unless `to_df` was given a plan; `migrate` ends it.
+    """
+    join = _running(query, name, "its plans cannot change")
+    return join.control.decide(None, "auto").number
+
+
+def _running(query: StreamingQuery, name: str | None, so: str) -> Made:
     if not query.isActive:
         raise MigrationError(
-            f"the query {query.name or query.id} has stopped, so it cannot go on with {plan}",
+            f"the query {query.name or query.id} has stopped, so {so}",
             remedy="start it again with this plan: to_df(plan=...)",
         )
     join = made(str(query.id), name)
@@ -181,14 +212,7 @@ def migrate(
             remedy="ask again after its first batch; on a cluster, tell to_df(checkpoint=...) a "
             "folder that driver and executors share",
         )
-    wanted: Plan = parse_shape(join.query, plan) if isinstance(plan, str) else plan
-    if not isinstance(wanted, Join | Leaf):
-        raise MigrationError(
-            f"on Spark a query cannot go over to {wanted} while it runs",
-            remedy="give a tree of joins, or start the query with this router",
-        )
-    check_request(join.query, wanted, wanted, strategy, "any")
-    return join.control.decide(wanted, strategy).number
+    return join
 
 
 def _name(number: int) -> str:

@@ -18,12 +18,16 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # the name everybody uses
 
+from plait.adapt.loop import Setting
+from plait.adapt.policy import Policy
 from plait.cluster.contract import contract
 from plait.cluster.packets import Packer, Packet, lean
 from plait.cluster.processor import Processor
 from plait.cluster.routing import processor_keys, route
 from plait.errors import DuplicateName, PlanError, SourceError
-from plait.plan.jtree import check_plan
+from plait.optimize.budget import Budget
+from plait.optimize.costs import load
+from plait.plan.jtree import Join, Leaf, check_plan
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query, narrowed
 from plait.runtime.arena import Places, remove
@@ -65,11 +69,14 @@ def results(
     late: bool | str = False,
     checkpoint: str | None = None,
     name: str | None = None,
+    adapt: Policy | None = None,
+    budget: Budget | None = None,
 ) -> DataFrame:
     """The results of a query over DataFrames; streaming if they are.
 
     With `late`, also the rows that were set aside, in a column of that name: see `aside`. A
-    `checkpoint` is looked at beforehand: see `checkpoint`. Reports appear under `name`.
+    `checkpoint` is looked at beforehand: see `checkpoint`. Reports appear under `name`. With
+    `adapt`, each processor changes its plan by this policy, within its share of the `budget`.
     """
     check_packages()
     _check(query, plan)
@@ -95,7 +102,12 @@ def results(
     if any(s.idle is not None for s in query.streams):
         # The time at which Spark began the batch, from its log: the same when it is repeated.
         packets = packets.withColumn("clock", F.unix_millis(F.current_timestamp()))
-    processor = Processor(lean(query), plan, contract(lean(query), routing), bool(late))
+    small = lean(query)
+    setting = None
+    if adapt is not None and isinstance(plan, Join | Leaf):
+        share = (budget or Budget()).divided(routing.processors)
+        setting = Setting(small, adapt, share, load())
+    processor = Processor(small, plan, contract(small, routing), bool(late), setting)
     if checkpoint is not None:
         check_checkpoint(session, checkpoint, processor.contract)
     run = os.urandom(8).hex()

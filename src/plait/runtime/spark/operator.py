@@ -122,6 +122,7 @@ class JoinOperator(StatefulProcessor):
             elif task and query:
                 batch = int(task.getLocalProperty("streaming.sql.batchId") or 0)
                 self._control.write_report(query, batch, found)
+                self._control.write_events(found)
 
     def _frame(self, found: pa.RecordBatch | Aside | Report) -> pd.DataFrame:
         if isinstance(found, Report):
