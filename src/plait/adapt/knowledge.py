@@ -213,10 +213,11 @@ class Knowledge:
         rates = {
             name: Estimate(n / self.span, ROWS_PER_SECOND, 0.0, 1 - 1 / math.sqrt(1 + n))
             for name, n in zip(names, self.rows, strict=True)
+            if self.span > 0
         }
         batch = Estimate(self.span / self.batches, SECONDS) if self.batches else None
         return Statistics(
-            rates if self.span > 0 else {},
+            rates,
             dict(_conditions(query, joint)),
             batch,
             {

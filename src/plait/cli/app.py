@@ -165,6 +165,19 @@ def run(
     plan: PlanOption = None,
     engine: EngineOption = None,
     plan_file: PlanFileOption = None,
+    adapt: Annotated[
+        bool | None,
+        typer.Option(
+            "--adapt/--no-adapt",
+            help="Change the plan while it runs, if another is better. [default: unless one is "
+            "given]",
+            show_default=False,
+        ),
+    ] = None,
+    events: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write what was decided and why, for plait replay."),
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the plan first.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
 ) -> None:
@@ -178,8 +191,9 @@ def run(
     plan = engine_or_plan(engine, plan)
     inputs = Inputs(query, text, stream, time, watermark, type_, plan, plan_file, max_bad_rows)
     options = RunOptions(
-        out, overwrite, late, bad_rows, order, batch_rows, batch_seconds, explain, quiet
-    )
+        out, overwrite, late, bad_rows, order, batch_rows, batch_seconds, explain, quiet, adapt,
+        events,
+    )  # fmt: skip
     run_query(inputs, options)
 
 
@@ -280,6 +294,33 @@ def generate(
     from plait.cli.generating import generate_streams
 
     generate_streams(spec, preset, example, seconds, seed, out, format_)
+
+
+@app.command()
+def replay(
+    events: Annotated[
+        Path,
+        typer.Argument(
+            metavar="EVENTS", help="A log of events, or the folder events/ of a checkpoint."
+        ),
+    ],
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy", "-p", metavar="KEY=VALUE", help="Override a threshold of the policy."
+        ),
+    ] = None,
+    as_json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the decisions as JSON.")
+    ] = None,
+) -> None:
+    """Ask what another policy would have decided, from what was known then.
+
+    Example: plait replay checkpoint/plait/join/events -p margin=0.5 -p rest=60
+    """
+    from plait.cli.replaying import replay_events
+
+    replay_events(events, option or [], as_json)
 
 
 NameArgument = Annotated[str | None, typer.Argument(metavar="NAME", help="Which one.")]

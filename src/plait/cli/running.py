@@ -8,11 +8,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from plait.adapt.events import write_events
+from plait.adapt.policy import Policy
 from plait.cli.explaining import explained
 from plait.cli.inputs import Inputs
 from plait.cli.live import progress, waiting
 from plait.cli.show import aligned, cell, count, say, size
-from plait.errors import PlaitError
+from plait.errors import OutputExists, PlaitError
+from plait.plan.jtree import Join, Leaf
+from plait.plan.labels import plan_label
+from plait.plan.routed import Plan
 from plait.query.query import Query
 from plait.runtime.replay import Order
 from plait.runtime.run import Execution, late_schema
@@ -36,6 +41,9 @@ class RunOptions:
     batch_seconds: float | None
     explain: bool
     quiet: bool
+    adapt: bool | None = None
+    """Whether the plan may change; by default it may, unless one is given."""
+    events: Path | None = None
 
 
 def run_query(inputs: Inputs, options: RunOptions) -> None:
@@ -56,17 +64,33 @@ def run_query(inputs: Inputs, options: RunOptions) -> None:
                 batch_rows=options.batch_rows,
                 batch_seconds=options.batch_seconds,
                 late=outputs.write_late if options.late is not None else None,
+                adapt=Policy() if _adapts(inputs, options) else None,
             )
         with progress(execution, quiet=options.quiet) as watch:
             for results in execution.results(watch):
                 outputs.results.write(results)
         outputs.write_bad(execution.sources)
+    if options.events is not None:
+        write_events(execution.run.events, options.events)
     if isinstance(outputs.results, Preview):
         outputs.results.show()
     if not options.quiet:
         if isinstance(outputs.results, Preview):
             say()
         summary(execution, titles, options)
+
+
+def _plan_text(plan: Plan) -> str:
+    return plan_label(plan) if isinstance(plan, Join | Leaf) else str(plan)
+
+
+def _adapts(inputs: Inputs, options: RunOptions) -> bool:
+    if options.events is not None and options.events.exists() and not options.overwrite:
+        raise OutputExists(f"{options.events} is already there", remedy="use --overwrite")
+    if options.events is not None:
+        options.events.unlink(missing_ok=True)
+    given = inputs.plan is not None or inputs.plan_file is not None
+    return not given if options.adapt is None else options.adapt
 
 
 class _Outputs:
@@ -164,6 +188,9 @@ def summary(execution: Execution, titles: dict[str, str], options: RunOptions) -
         f"{execution.seconds:.2f} s, {rate:,.0f} rows/s; state at most "
         f"{count(execution.peak_state_rows, 'tuple')}, {size(execution.peak_state_bytes)}"
     )
+    for moved in execution.run.migrations:
+        if moved.status != "refused":
+            say(f"after batch {moved.start} the plan became {_plan_text(moved.new)}")
     for remark in _remarks(execution, options):
         say(remark, style="yellow")
 

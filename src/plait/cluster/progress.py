@@ -13,11 +13,14 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from plait.adapt.events import Event
 from plait.cluster.report import SUMMED, Report, plus
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+_SHOWN = ("compared", "judged", "unqualified")
+_MOST_SHOWN = 6
 _FROM_BEATS = ("rows", "null_times", "null_keys", "filtered")
 
 
@@ -90,6 +93,8 @@ class Progress:
     """The newest decision of the driver that each processor has followed."""
     migrations: tuple[tuple[int, Mapping[str, Any]], ...] = ()
     """By processor, the changes of plan in the remembered batches, each as it stood last."""
+    events: tuple[Event, ...] = ()
+    """What the processors decided for themselves in the remembered batches, and why."""
 
     @property
     def last(self) -> Batch | None:
@@ -134,6 +139,7 @@ def progress(batches: Iterable[tuple[int, Sequence[Report], Mapping[str, int]]])
         {r.processor: r.plan for r in sorted(newest, key=lambda r: r.processor)},
         {r.processor: r.epoch for r in sorted(newest, key=lambda r: r.processor)},
         _migrations([reports for _, reports, _ in known]),
+        tuple(event for _, reports, _ in known for r in reports for event in r.events),
     )
 
 
@@ -250,8 +256,20 @@ def _notes(found: Progress) -> list[str]:
             f"pause {m['pause']:.3f} s" + (f"; {m['reason']}" if m["reason"] else "")
             for p, m in found.migrations
         ),
+        *map(_decision, [e for e in found.events if e.kind in _SHOWN][-_MOST_SHOWN:]),
         *(f"plan {plan}" + ("" if len(plans) == 1 else _on(found.plans, plan)) for plan in plans),
     ]
+
+
+def _decision(event: Event) -> str:
+    """What the loop of a processor did, and why, in a line."""
+    data = event.data
+    where = f"processor {event.processor} at {_instant(event.time)}"
+    if event.kind == "unqualified":
+        return f"{where}: {data['resource']} is short; {'; '.join(data['reasons'])}"
+    if event.kind == "judged":
+        return f"{where}: {data['reason']}"
+    return f"{where}: {'; '.join(data['decision']['reasons'])}"
 
 
 def _on(plans: Mapping[int, str], plan: str) -> str:

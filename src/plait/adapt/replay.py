@@ -1,0 +1,144 @@
+"""What another policy would have done: recorded statistics go through `decide` once more.
+
+The log has, for each comparison of plans, what was known and where the processor stood. The replay
+keeps its own standing: the plan it would run, when it would have migrated, and what staying would
+have cost; everything that the streams decide it takes from the log. It cannot know what the plans
+it did not run would have measured, so there is no guard in it, and estimates of sets that only
+another plan would have looked up are those of the log, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plait.adapt.decide import Decision, Standing, decide
+from plait.adapt.events import Event
+from plait.adapt.policy import Policy
+from plait.errors import SourceError
+from plait.optimize.budget import Budget
+from plait.optimize.costs import Costs, from_mapping
+from plait.optimize.model import Model
+from plait.optimize.statistics import Statistics, read_statistics
+from plait.plan.jtree import Node
+from plait.plan.labels import plan_label
+from plait.plan.serde import from_dict
+from plait.query.query import Query
+from plait.query.serde import query_from_dict
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What a log says at its beginning."""
+
+    query: Query
+    plan: Node
+    policy: Policy
+    budget: Budget
+    costs: Costs
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One comparison: what was decided then, and what would be decided now."""
+
+    processor: int
+    batch: int
+    time: int
+    recorded: Mapping[str, Any]
+    decision: Decision
+    plan: Node
+    """The plan that the replay runs after it."""
+    cost: float
+    """What the plan that it ran before is predicted to take, as things were, in CPU per second."""
+    recorded_cost: float
+    """What the plan that really ran is predicted to take."""
+
+
+def replay(events: Sequence[Event], policy: Policy | None = None) -> Iterator[Replayed]:
+    """Decide again, by another policy or by the recorded one, for each processor in the log."""
+    for processor in sorted({event.processor for event in events}):
+        yield from _replay([e for e in events if e.processor == processor], policy)
+
+
+def started(events: Sequence[Event]) -> Started:
+    """The beginning of a log."""
+    first = next((event for event in events if event.kind == "started"), None)
+    if first is None:
+        raise SourceError(
+            "the events have no beginning: the question is not among them",
+            remedy="give a whole log, from its first line on",
+        )
+    data = first.data
+    query = query_from_dict(data["query"])
+    return Started(
+        query,
+        from_dict(data["plan"], query),
+        Policy.from_dict(data["policy"]),
+        Budget(**data["budget"]),
+        from_mapping(data["costs"]),
+    )
+
+
+def _replay(events: Sequence[Event], policy: Policy | None) -> Iterator[Replayed]:
+    beginning = started(events)
+    policy = policy or beginning.policy
+    plan, migrated, regret, gain, confirmed = beginning.plan, None, 0.0, 0.0, 0
+    last: float | None = None
+    for event in events:
+        if event.kind != "compared":
+            continue
+        now = event.time / 1e6
+        regret += gain * (0.0 if last is None else now - last)
+        last = now
+        stood = event.data["standing"]
+        known = read_statistics(event.data["statistics"])
+        standing = Standing(
+            plan,
+            now,
+            migrated,
+            {},
+            regret,
+            confirmed,
+            stood["nbytes"],
+            stood["price"],
+            stood["overhead"],
+        )
+        decision = decide(
+            beginning.query,
+            known,
+            standing,
+            policy,
+            budget=beginning.budget,
+            costs=beginning.costs,
+        )
+        ran = from_dict(stood["plan"], beginning.query)
+        costs = _costs(beginning, known, (plan, ran))
+        gain, confirmed = (decision.gain, confirmed + 1) if decision.better else (0.0, 0)
+        if decision.kind == "move" and decision.plan is not None:
+            plan, migrated, gain, confirmed = decision.plan, now, 0.0, 0
+        if not gain:
+            regret = 0.0
+        yield Replayed(
+            event.processor, event.batch, event.time, event.data["decision"], decision, plan, *costs
+        )
+
+
+def _costs(beginning: Started, known: Statistics, plans: tuple[Node, Node]) -> tuple[float, float]:
+    model = Model(beginning.query, known, beginning.costs)
+    first, second = (model.cost(plan).cpu for plan in plans)
+    return first, second
+
+
+def summary(found: Sequence[Replayed]) -> dict[str, Any]:
+    """The decisions of a replay in figures: both policies side by side."""
+    moves = [r for r in found if r.decision.kind == "move"]
+    return {
+        "comparisons": len(found),
+        "recorded_moves": sum(r.recorded["kind"] == "move" for r in found),
+        "moves": len(moves),
+        "recorded_cost": sum(r.recorded_cost for r in found) / max(1, len(found)),
+        "cost": sum(r.cost for r in found) / max(1, len(found)),
+        "plans": [plan_label(r.plan) for r in moves],
+    }

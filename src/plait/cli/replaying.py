@@ -1,0 +1,109 @@
+"""`plait replay`: what another policy would have made of a recorded run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from plait.adapt.events import read_events
+from plait.adapt.policy import Policy
+from plait.adapt.replay import Replayed, replay, started, summary
+from plait.cli.show import aligned, count, say
+from plait.errors import PolicyError
+from plait.plan.labels import plan_label
+
+
+def replay_events(path: Path, given: Sequence[str], out: Path | None) -> None:
+    """Decide again, and show where the two policies differ."""
+    events = read_events(path)
+    recorded = started(events).policy
+    policy = replace(recorded, **overrides(given))
+    found = list(replay(events, policy))
+    changed = [r for r in found if r.decision.kind != r.recorded["kind"] or _moves(r)]
+    say(f"{count(len(found), 'comparison')} of plans; where one of the policies moves:")
+    if changed:
+        for line in aligned(_rows(changed), left=(2, 3, 4)):
+            say(line)
+    figures = summary(found)
+    say(
+        f"recorded: {count(figures['recorded_moves'], 'move')}, plans of "
+        f"{figures['recorded_cost']:.3g} CPU on average"
+    )
+    changes = ", ".join(f"{k}={v:g}" for k, v in overrides(given).items()) or "the same policy"
+    say(
+        f"replayed with {changes}: {count(figures['moves'], 'move')}, plans of "
+        f"{figures['cost']:.3g} CPU on average"
+    )
+    if out is not None:
+        out.write_text(json.dumps(_plain(found, policy, figures), indent=2) + "\n")
+        say(f"written: {out}")
+
+
+def overrides(given: Sequence[str]) -> dict[str, Any]:
+    """Thresholds from the command line.
+
+    >>> overrides(["margin=0.5", "confirm=3", "latency=none"])
+    {'margin': 0.5, 'confirm': 3, 'latency': None}
+    """
+    found: dict[str, Any] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise PolicyError(f"{text!r} is no threshold", remedy="write KEY=VALUE")
+        if value.lower() == "none":
+            found[key] = None
+            continue
+        try:
+            found[key] = int(value) if value.lstrip("-").isdigit() else float(value)
+        except ValueError:
+            raise PolicyError(
+                f"the threshold {key} is {value!r}, not a number", remedy="write KEY=NUMBER"
+            ) from None
+    Policy.from_dict(found)
+    return found
+
+
+def _moves(one: Replayed) -> bool:
+    return "move" in (one.decision.kind, one.recorded["kind"])
+
+
+def _rows(found: Sequence[Replayed]) -> list[list[str]]:
+    head = ["processor", "batch", "recorded", "replayed", "why"]
+    return [
+        head,
+        *(
+            [
+                str(r.processor),
+                str(r.batch),
+                _short(r.recorded["kind"], r.recorded["plan"]),
+                _short(r.decision.kind, None if r.decision.plan is None else str(r.decision.plan)),
+                r.decision.reasons[-1],
+            ]
+            for r in found
+        ),
+    ]
+
+
+def _short(kind: str, plan: str | None) -> str:
+    return kind if plan is None or kind == "stay" else f"{kind} {plan.partition(' by ')[0]}"
+
+
+def _plain(found: Sequence[Replayed], policy: Policy, figures: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "policy": policy.to_dict(),
+        **figures,
+        "decisions": [
+            {
+                "processor": r.processor,
+                "batch": r.batch,
+                "time": r.time,
+                "recorded": dict(r.recorded),
+                "replayed": r.decision.to_dict(),
+                "plan": plan_label(r.plan),
+            }
+            for r in found
+        ],
+    }

@@ -1,0 +1,42 @@
+"""A chain of three streams of which two match often, and which two that are can change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from plait.bench.workloads import keyed_query
+from plait.query.query import Query
+
+Batch = dict[str, pa.Table]
+QUERY = keyed_query([["k"], ["k", "m"], ["m"]], 4_000_000)
+RATE = 1_000
+"""Rows per second of each stream; a batch is a second."""
+
+
+@pytest.fixture
+def query() -> Query:
+    return QUERY
+
+
+def batches(seconds: int, often: Callable[[int], str], seed: int = 1) -> list[Batch]:
+    """A batch for every second; `often` says whose matches are frequent in it: "k" or "m"."""
+    found = []
+    for second in range(seconds):
+        batch = {}
+        for i, stream in enumerate(QUERY.streams):
+            rng = np.random.default_rng([seed, second, i])
+            times = second * 1_000_000 + np.sort(rng.integers(0, 1_000_000, RATE))
+            columns = {
+                name: rng.integers(0, 50 if often(second) == name else 50_000, RATE)
+                for name in stream.schema.names
+                if name in "km"
+            }
+            columns["ts"] = pa.array(times).cast(pa.timestamp("us"))
+            columns["v"] = np.arange(RATE)
+            batch[stream.name] = pa.table(columns).select(stream.schema.names)
+        found.append(batch)
+    return found

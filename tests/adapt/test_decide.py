@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.adapt.conftest import QUERY
+
+from plait.adapt.decide import Decision, Standing, decide
+from plait.adapt.policy import Policy
+from plait.optimize.budget import Budget
+from plait.optimize.costs import DEFAULT
+from plait.optimize.statistics import Estimate, Statistics
+from plait.plan.jtree import parse_shape
+
+KNOWN = Statistics.of(
+    {"s0": 2000, "s1": 2000, "s2": 2000},
+    {"s0.k = s1.k": 0.02, "s1.m = s2.m": 1e-5},
+    joint={"s0 s1": 0.02, "s1 s2": 1e-5},
+    batch=1.0,
+)
+WORST, BEST = (parse_shape(QUERY, s) for s in ("((s0 s1) s2)", "(s0 (s1 s2))"))
+STANDING = Standing(WORST, 100.0, regret=10.0, confirmed=5)
+
+
+def asked(policy: Policy | None = None, budget: Budget | None = None, **changes: Any) -> Decision:
+    known = changes.pop("known", KNOWN)
+    standing = replace(STANDING, **changes)
+    return decide(QUERY, known, standing, policy or Policy(), budget=budget, costs=DEFAULT)
+
+
+def test_it_moves_to_the_better_plan_and_says_why() -> None:
+    decision = asked()
+    assert decision.kind == "move" and decision.plan == BEST and decision.better
+    assert decision.cost is not None and decision.gain == decision.current.cpu - decision.cost.cpu
+    assert "less CPU than ((s0 s1) s2)" in decision.reasons[0]
+    assert decision.reasons[1].startswith("staying has cost 10 s, the migration takes")
+
+
+def test_the_best_plan_stays() -> None:
+    decision = asked(plan=BEST)
+    assert decision.kind == "stay" and not decision.better
+    assert decision.reasons == ("(s0 (s1 s2)) is the best plan",)
+
+
+@pytest.mark.parametrize(
+    ("policy", "changes", "kind", "why"),
+    [
+        (Policy(margin=0.999), {}, "stay", "less than the margin of 100%"),
+        (Policy(least=1e6), {}, "stay", "saves less than 1e+06 CPU"),
+        (Policy(), {"banned": {"(s0 (s1 s2))": 130.0}}, "stay", "left alone for 30 s more"),
+        (Policy(), {"banned": {"(s0 (s1 s2))": 90.0}}, "move", "staying has cost"),
+        (Policy(), {"migrated": 99.0}, "stay", "the last migration was 1 s ago"),
+        (Policy(rest=0.5), {"migrated": 99.0}, "move", "staying has cost"),
+        (Policy(confirm=7), {}, "stay", "to be confirmed by 7 comparisons in a row"),
+        (Policy(), {"regret": 0.0}, "stay", "staying has cost 0 s so far"),
+        (Policy(payback=0.0), {"regret": 0.0}, "move", "staying has cost 0 s"),
+        (Policy(), {"overhead": 20.0}, "stay", "the migration would take 20 s"),
+    ],
+)
+def test_reasons_to_stay(policy: Policy, changes: dict[str, Any], kind: str, why: str) -> None:
+    decision = asked(policy, **changes)
+    assert decision.kind == kind and why in decision.reasons[-1]
+
+
+def test_what_is_not_sure_is_learnt_first() -> None:
+    unsure = Estimate(1e-5, "probability", 0.0, 0.3)
+    decision = asked(known=replace(KNOWN, joint={**KNOWN.joint, "s1 s2": unsure}))
+    assert decision.kind == "learn" and decision.learn == (0b110,) and decision.better
+    assert decision.reasons[-1] == "not sure yet about s1 ⋈ s2"
+    unknown = {"s0 s1": KNOWN.joint["s0 s1"]}
+    assert asked(known=replace(KNOWN, joint=unknown)).kind == "learn"
+
+
+def test_a_plan_that_no_longer_fits_is_left_at_once() -> None:
+    hasty = {"regret": 0.0, "confirmed": 0, "migrated": 100.0}
+    needs = asked(plan=WORST).current.bytes
+    decision = asked(Policy(margin=1.0), Budget(memory=needs / 2), **hasty)
+    assert decision.kind == "move" and decision.resource == "memory" and decision.fits
+    assert decision.cost is not None and decision.cost.bytes <= needs / 2 * 0.9
+    assert "more than the budget of" in decision.reasons[0]
+
+
+def test_measured_memory_corrects_what_was_predicted() -> None:
+    needs = asked(plan=BEST).current.bytes
+    enough = Budget(memory=needs * 2)
+    assert asked(plan=BEST, budget=enough).resource is None
+    assert asked(plan=BEST, budget=enough, nbytes=needs * 3).resource == "memory"
+
+
+def test_where_no_plan_fits_the_resource_is_named() -> None:
+    decision = asked(budget=Budget(memory=1000.0))
+    assert decision.resource == "memory" and not decision.fits
+    assert "no plan fits; the nearest is" in decision.reasons[1]
+    assert decision.kind == "move", "the nearest plan is nearer by far"
+    nearest = decision.plan
+    assert nearest is not None
+    again = asked(plan=nearest, budget=Budget(memory=1000.0))
+    assert again.kind == "unqualified" and again.plan is None
+    cpu = asked(plan=BEST, budget=Budget(cpu=1e-6))
+    assert cpu.kind == "unqualified" and cpu.resource == "cpu"
+
+
+def test_the_price_counts_against_the_cpu_budget() -> None:
+    cpu = asked(plan=BEST).current.cpu
+    assert asked(plan=BEST, budget=Budget(cpu=cpu * 1.5)).resource is None
+    assert asked(plan=BEST, budget=Budget(cpu=cpu * 1.5), price=2.0).resource == "cpu"
+
+
+def test_it_is_pure() -> None:
+    assert asked().to_dict() == asked().to_dict()

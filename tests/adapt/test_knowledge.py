@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from tests.adapt.conftest import QUERY, RATE, batches
+
+from plait.adapt.knowledge import Knowledge, Seen, geometry
+from plait.engine.monitor import Looked, Watch
+from plait.plan.enumerate import all_plans
+from plait.plan.jtree import Node, parse_shape
+from plait.runtime.local import LocalRun
+
+WINDOW = 4.0
+
+
+def watched(plan: Node, seconds: int, often: str = "k") -> Knowledge:
+    """What a plan's own lookups tell."""
+    knowledge = Knowledge(3, WINDOW / 2)
+    run = LocalRun(QUERY, plan)
+    for second, batch in enumerate(batches(seconds, lambda _: often), 1):
+        watch = Watch(run.engine)
+        run.push(batch)
+        seen = Seen(second * 1_000_000, 1.0, watch.stored(), watch.looked())
+        knowledge.learn(seen, geometry(QUERY))
+    return knowledge
+
+
+@pytest.mark.parametrize("plan", list(all_plans(QUERY, orders="default")), ids=str)
+def test_every_plan_tells_the_same_of_the_streams(plan: Node) -> None:
+    knowledge = watched(plan, 10)
+    known = knowledge.statistics(QUERY)
+    assert all(math.isclose(r.value, RATE, rel_tol=0.05) for r in known.rates.values())
+    truth = {"s0 s1": 1 / 50, "s1 s2": 1 / 50_000}
+    for pair, value in truth.items():
+        if pair in known.joint:
+            assert math.isclose(known.joint[pair].value, value, rel_tol=0.15), pair
+    assert set(truth) & set(known.joint), "some pair is always looked up"
+    whole = known.joint["s0 s1 s2"]
+    assert math.isclose(whole.value, 1 / 2_500_000, rel_tol=0.15)
+    assert known.batch is not None and math.isclose(known.batch.value, 1.0)
+
+
+def test_a_state_that_still_fills_misleads_nobody() -> None:
+    """After one batch the windows hold a quarter of what they will."""
+    known = watched(parse_shape(QUERY, "((s0 s1) s2)"), 2).statistics(QUERY)
+    assert math.isclose(known.joint["s0 s1"].value, 1 / 50, rel_tol=0.2)
+
+
+def test_it_forgets() -> None:
+    knowledge = Knowledge(2, half_life=10.0)
+    volumes = geometry(QUERY)
+    for second in range(1, 61):
+        rate = 100 if second <= 20 else 120  # too little for a leap
+        knowledge.learn(Seen(second * 1_000_000, 1.0, [rate, 0]), volumes)
+    assert 118.5 < knowledge.rows[0] / knowledge.span < 119.5
+
+
+def test_a_leap_is_believed_at_once_but_not_again_and_again() -> None:
+    knowledge = Knowledge(2, half_life=10.0)
+    volumes = geometry(QUERY)
+    rates = []
+    for second in range(1, 41):
+        rate = 100 if second <= 20 or second % 2 else 1000
+        knowledge.learn(Seen(second * 1_000_000, 1.0, [rate, 5]), volumes)
+        rates.append(knowledge.rows[0] / knowledge.span)
+    assert rates[19] == 100 and rates[21] == 1000
+    assert 400 < rates[-1] < 700, "what goes back and forth has a mean"
+
+
+def test_confidence_grows_with_matches_and_fades_with_age() -> None:
+    knowledge = Knowledge(2, half_life=10.0)
+    knowledge.time = 1
+    knowledge.sampled(1, 2, pairs=1000.0, matches=3.0, rows=10_000)
+    few = knowledge.confidence((1, 2))
+    knowledge.sampled(1, 2, pairs=100_000.0, matches=300.0, rows=10_000)
+    many = knowledge.confidence((1, 2))
+    assert few < 0.6 and many > 0.9
+    knowledge.time = 40_000_001
+    assert math.isclose(knowledge.confidence((1, 2)), many / 2, rel_tol=0.01)
+    assert knowledge.confidence((2, 1)) == 0.0, "keys are in order"
+
+
+def test_what_is_never_found_is_sure_enough_where_it_costs_nothing() -> None:
+    knowledge = Knowledge(2, half_life=10.0)
+    knowledge.sampled(1, 2, pairs=1e6, matches=0.0, rows=1000)
+    assert knowledge.confidence((1, 2)) == 1.0
+    knowledge.sampled(1, 2, pairs=1.0, matches=0.0, rows=10**8)
+    assert knowledge.confidence((1, 2)) < 0.1
+
+
+def test_unknown_is_unknown() -> None:
+    known = Knowledge(3, 1.0).statistics(QUERY)
+    assert not known.rates and not known.joint and known.batch is None
+
+
+def test_a_set_is_as_sure_as_its_parts() -> None:
+    knowledge = Knowledge(3, half_life=10.0)
+    knowledge.sampled(1, 2, pairs=1000.0, matches=10.0, rows=10**6)
+    knowledge.sampled(3, 4, pairs=1e6, matches=1e5, rows=10**6)
+    value, sure, _ = knowledge.joint()[7]
+    assert math.isclose(value, 0.0105 * 0.1, rel_tol=0.01)
+    assert sure == knowledge.confidence((1, 2)) < knowledge.confidence((3, 4))
+
+
+def test_it_survives_as_plain_data() -> None:
+    knowledge = watched(parse_shape(QUERY, "(s0 s1 s2)"), 3)
+    again = Knowledge.from_dict(json.loads(json.dumps(knowledge.to_dict())))
+    assert again == knowledge
+
+
+def test_a_step_without_pairs_says_nothing() -> None:
+    knowledge = Knowledge(3, half_life=10.0)
+    empty = Looked(1, 2, 1, probes=5, matches=0, rows=0.0)
+    knowledge.learn(Seen(1, 1.0, [5, 0, 0], [empty]), geometry(QUERY))
+    assert not knowledge.agreements
