@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from tests.adapt.conftest import QUERY, batches
 
-from plait.adapt.adapter import Adapter
+from plait.adapt.adapter import Adapter, Piece
 from plait.adapt.events import Event
 from plait.adapt.knowledge import Knowledge
 from plait.adapt.loop import Setting
@@ -123,7 +123,7 @@ def test_a_loop_goes_on_elsewhere() -> None:
         adapter.begin(plain.engine)
         for _ in adapter.timed(plain.stream(batch)):
             pass
-        decision = adapter.end(plain.engine, second * 1_000_000, ())
+        decision = adapter.end(plain.engine, Piece({}, [], second * 1_000_000))
         if decision is not None and decision.plan is not None:
             choose = adapter.chooser(plain.engine)
             adapter.carried_out(plain.migrate(decision.plan, "auto", choose=choose))

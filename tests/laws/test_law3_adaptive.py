@@ -13,6 +13,8 @@ from tests.laws.test_law3_migration import mean_history
 
 from plait.adapt.knowledge import Knowledge
 from plait.adapt.policy import Policy
+from plait.engine import slices
+from plait.optimize.budget import Budget
 from plait.optimize.statistics import Statistics
 from plait.plan.enumerate import sample_plan
 from plait.plan.examples import chain
@@ -64,12 +66,15 @@ def lies(monkeypatch: pytest.MonkeyPatch) -> None:
         return Statistics.of(rates, joint=joint, batch=1.0)
 
     monkeypatch.setattr(Knowledge, "statistics", lie)
+    monkeypatch.setattr(slices, "LEAST_PIECE", 1)
 
 
 def check_local(history: History, seed: int) -> int:
     random = Random(seed)
     policy = eager(random.choice((0.001, 1.0, 100.0)), random.choice((None, 0.0)))
-    run = LocalRun(history.query, sample_plan(history.query, random), adapt=policy)
+    budget = random.choice((None, Budget(memory=1e9), Budget(memory=20_000.0)))
+    plan = sample_plan(history.query, random)
+    run = LocalRun(history.query, plan, adapt=policy, budget=budget)
     found: Counter[Result] = Counter()
     for batch in history.tables():
         found += multiset(run.push(batch))

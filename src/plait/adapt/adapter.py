@@ -1,17 +1,17 @@
 """Between the loop and an engine: reads counters, draws samples, and hands decisions out.
 
-Whoever runs an engine calls `begin` before a batch, finds its results through `timed`, and calls
-`end` after it. A decision that `end` returns is to be carried out, by `migrate(plan, "auto",
-choose=adapter.chooser(engine))`, and the record of that goes to `carried_out`. `foresee` may be
-asked when it is known what comes and nothing is joined yet. The adapter never changes the engine.
+Whoever runs an engine takes a batch in `pieces`, mostly one. Before a piece it may ask `foresee`,
+then it calls `begin`, finds the results through `timed`, and calls `end`. A decision that comes
+back is to be carried out, by `migrate(plan, "auto", choose=adapter.chooser(engine))`, and the
+record of that goes to `carried_out`. The adapter itself never changes the engine.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from plait.adapt.decide import Decision
 from plait.adapt.events import Event, EventKind
@@ -19,13 +19,14 @@ from plait.adapt.knowledge import Seen
 from plait.adapt.loop import Loop, Setting
 from plait.adapt.strategy import chooser
 from plait.engine.engines import Engine
-from plait.engine.ingest import Arrivals
+from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals
 from plait.engine.migrate.choose import Chooser
 from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.migrate.record import Migration
 from plait.engine.migrate.strategy import plan_of
 from plait.engine.monitor import Watch
 from plait.engine.sampling import sample
+from plait.engine.slices import pieces
 from plait.optimize.model import Cost
 from plait.optimize.statistics import statistics_to_dict
 from plait.plan.jtree import Join, Leaf, Node
@@ -38,8 +39,24 @@ T = TypeVar("T")
 _MATCHES = 200.0
 """Matches that a sample should find: then it is sure enough by itself."""
 
+_PIECES = 16
+"""Pieces of a batch where memory is limited."""
+
+_NEWEST = 0.25
+"""The share of each window that a sample is drawn from: what came last tells most."""
+
 _LARGER = 8
 """How many times larger than usual a sample may be for that."""
+
+
+class Piece(NamedTuple):
+    """A batch, or a part of one along event time."""
+
+    arrivals: dict[int, Arrivals]
+    watermarks: list[int]
+    """After it."""
+    newest: int
+    """The newest event time of all streams so far."""
 
 
 class Adapter:
@@ -56,6 +73,7 @@ class Adapter:
         self._events: list[Event] = []
         self._watch: Watch | None = None
         self._seconds = 0.0
+        self._batch = 0
         self._pending: tuple[Decision, Node, bool] | None = None
         self._following: str = "" if state is None else state["following"]
 
@@ -85,38 +103,59 @@ class Adapter:
 
     # -- around a batch
 
+    def pieces(
+        self, batch: int, arrivals: dict[int, Arrivals], watermarks: list[int], newest: int
+    ) -> list[Piece]:
+        """The batch in pieces, between which the plan may change.
+
+        It is one piece, unless memory is limited: then it matters how soon the loop takes notice.
+        `newest` is the newest event time of all streams, this batch included.
+        """
+        self._batch = batch
+        whole = Piece(arrivals, watermarks, newest)
+        if not self.limited:
+            return [whole]
+        found = [
+            Piece(part, marks, max(int(a.times[-1]) for a in part.values() if len(a)))
+            for part, marks in pieces(arrivals, watermarks, _PIECES)
+            if any(map(len, part.values()))
+        ]
+        return [*found[:-1], found[-1]._replace(newest=newest)] if found else [whole]
+
     def begin(self, engine: Engine) -> None:
-        """Before a batch."""
+        """Before a piece of a batch."""
         if not self.loop.batches and not self._events:
             self._start(engine)
         self._watch = Watch(engine)
         self._seconds = 0.0
 
-    def foresee(self, engine: Engine, rows: Sequence[int], newest: int) -> Decision | None:
-        """What to do before so many rows of each stream are joined, for lack of memory."""
+    def foresee(self, engine: Engine, piece: Piece) -> Decision | None:
+        """What to do before these are joined, for lack of memory; nothing if there is no limit."""
+        if not self.limited:
+            return None
         before = self.loop.knowledge.time
         plan = plan_of(engine)
-        if engine.migrating or not isinstance(plan, Join | Leaf) or newest <= before:
+        if engine.migrating or not isinstance(plan, Join | Leaf) or piece.newest <= before:
             return None
-        span = (newest - before) / 1e6
-        decision = self.loop.foresee(plan, [n / span for n in rows])
+        span = (piece.newest - before) / 1e6
+        streams = range(len(self.loop.setting.query.streams))
+        rates = [len(piece.arrivals.get(s, ())) / span for s in streams]
+        decision = self.loop.foresee(plan, rates)
         return None if decision is None else self._act(decision, plan)
 
-    def end(self, engine: Engine, newest: int, arrivals: Iterable[Arrivals]) -> Decision | None:
-        """After a batch of arrivals: what to do now, if anything.
-
-        `newest` is the newest event time of all streams so far.
-        """
+    def end(self, engine: Engine, piece: Piece) -> Decision | None:
+        """After a piece: what to do now, if anything."""
         assert self._watch is not None, "begin() comes before end()"
         loop, plan = self.loop, plan_of(engine)
-        if not isinstance(plan, Join | Leaf):
+        if not isinstance(plan, Join | Leaf) or piece.newest <= BEFORE_ALL_TIMES:
             return None
         since = loop.knowledge.time
         if not loop.batches:
-            since = min((int(a.times[0]) for a in arrivals if len(a)), default=newest)
+            times = [int(a.times[0]) for a in piece.arrivals.values() if len(a)]
+            since = min(times, default=piece.newest)
         seen = Seen(
-            newest if not loop.batches else max(newest, since),
-            max(0.0, (newest - since) / 1e6),
+            max(piece.newest, since),
+            max(0.0, (piece.newest - since) / 1e6),
             self._watch.stored(),
             self._watch.looked(),
             self._seconds,
@@ -185,13 +224,15 @@ class Adapter:
             return
         for order in loop.orders()[:1]:
             began = time.thread_time()
-            rows = self._rows(order)
-            for found in sample(engine.windows, order, rows, loop.batches):
-                (stream,) = found.target
-                gathered = sum(1 << s for s in found.gathered)
-                loop.sampled(
-                    gathered, 1 << stream, found.pairs, found.matches, len(engine.bases[stream])
-                )
+            found = sample(engine.windows, order, self._rows(order), loop.batches, _NEWEST)
+            if not all(step.pairs for step in found):
+                # Bounds may keep apart what came last.
+                found = sample(engine.windows, order, self._rows(order), loop.batches)
+            for step in found:
+                (stream,) = step.target
+                gathered = sum(1 << s for s in step.gathered)
+                rows = len(engine.bases[stream])
+                loop.sampled(gathered, 1 << stream, step.pairs, step.matches, rows)
             loop.sampling += time.thread_time() - began
 
     def _rows(self, order: Sequence[int]) -> int:
@@ -258,7 +299,7 @@ class Adapter:
         }
 
     def _tell(self, kind: EventKind, **data: Any) -> None:
-        event = Event(kind, self.loop.batches, self.loop.knowledge.time, data)
+        event = Event(kind, self._batch, self.loop.knowledge.time, data)
         self._events.append(replace(event, processor=self.processor))
 
 

@@ -13,8 +13,9 @@ The joint selectivity of a set is then the product along the way on which it was
 there are several, the surest counts.
 
 *Leaps.* Where what a batch tells cannot be chance (more than four standard errors and half as much
-again), what was known before is forgotten. But not twice within four half-lives: what goes back and
-forth has a mean, and that is what a plan should be chosen for.
+again), what was known before is forgotten. But not if it leapt the other way within the last four
+half-lives, nor again until then: what goes back and forth has a mean, and a plan should be chosen
+for that.
 
 *Confidence* is 1 - 1 / sqrt(1 + matches), which is one minus the relative error, and it fades when
 nothing new is heard. Where even the upper bound of an agreement means less than a tenth of a match
@@ -74,8 +75,8 @@ class Agreement:
     """Rows that a lookup goes through: those of the second set."""
     time: int
     """When it was heard of last."""
-    leapt: int = -(2**62)
-    """When it leapt last."""
+    leap: list[int] = field(default_factory=lambda: [0, 0])
+    """When it leapt last, and which way: 1 up, -1 down, 0 both."""
 
     @property
     def value(self) -> float:
@@ -107,12 +108,12 @@ class Knowledge:
     """Seconds of event time in which `seconds` were spent, with the current plan."""
     nbytes: int = 0
     agreements: dict[tuple[int, int], Agreement] = field(default_factory=dict)
-    leapt: list[int] = field(default_factory=list)
-    """When the rate of each stream leapt last."""
+    leaps: list[list[int]] = field(default_factory=list)
+    """When the rate of each stream leapt last, and which way."""
 
     def __post_init__(self) -> None:
         self.rows = self.rows or [0.0] * self.streams
-        self.leapt = self.leapt or [-(2**62)] * self.streams
+        self.leaps = self.leaps or [[0, 0] for _ in range(self.streams)]
 
     # -- taking in
 
@@ -124,8 +125,8 @@ class Knowledge:
         for i, new in enumerate(seen.stored):
             old = self.rows[i]
             self.rows[i] = keep * old + new
-            if leaps(old, self.span, new, seen.span) and self._may_leap(self.leapt[i]):
-                self.rows[i], self.leapt[i] = new * span / seen.span, self.time
+            if self._leaps(self.leaps[i], leaps(old, self.span, new, seen.span)):
+                self.rows[i] = new * span / seen.span
         self.span = span
         self.batches = keep * self.batches + 1
         self.seconds = keep * self.seconds + seen.seconds
@@ -161,14 +162,23 @@ class Knowledge:
             self.agreements[key] = Agreement(pairs, matches, rows, self.time)
             return
         keep = 0.5 ** ((self.time - old.time) / 1e6 / self.half_life)
-        if leaps(old.matches, old.pairs, matches, pairs) and self._may_leap(old.leapt):
-            keep, old.leapt = 0.0, self.time
+        if self._leaps(old.leap, leaps(old.matches, old.pairs, matches, pairs)):
+            keep = 0.0
         old.pairs = keep * old.pairs + pairs
         old.matches = keep * old.matches + matches
         old.rows, old.time = rows, self.time
 
-    def _may_leap(self, last: int) -> bool:
-        return self.time - last > 4e6 * self.half_life
+    def _leaps(self, last: list[int], way: int) -> bool:
+        """Whether to believe a leap; `last` is brought up to date."""
+        if not way:
+            return False
+        when, before = last
+        lately = when and self.time - when < 4e6 * self.half_life
+        if lately and before != way:
+            last[:] = [when if before == 0 else self.time, 0]
+            return False
+        last[:] = [self.time, way]
+        return True
 
     def restart_clock(self) -> None:
         """Another plan runs: what the last one took says nothing about it."""
@@ -245,9 +255,9 @@ class Knowledge:
             "seconds": self.seconds,
             "timed": self.timed,
             "nbytes": self.nbytes,
-            "leapt": self.leapt,
+            "leaps": self.leaps,
             "agreements": [
-                [*key, a.pairs, a.matches, a.rows, a.time, a.leapt]
+                [*key, a.pairs, a.matches, a.rows, a.time, a.leap]
                 for key, a in self.agreements.items()
             ],
         }
@@ -260,18 +270,20 @@ class Knowledge:
         return cls(len(parts["rows"]), agreements=known, **parts)
 
 
-def leaps(before: float, over: float, now: float, of: float) -> bool:
-    """Whether `now` of `of` cannot come from the same source as `before` of `over`.
+def leaps(before: float, over: float, now: float, of: float) -> int:
+    """Whether `now` of `of` is so much more (1) or less (-1) than `before` of `over`; else 0.
 
-    >>> leaps(100, 1000, 12, 100), leaps(100, 1000, 60, 100), leaps(100, 1000, 1, 100)
-    (False, True, False)
+    >>> leaps(100, 1000, 12, 100), leaps(100, 1000, 60, 100), leaps(1000, 1000, 1, 100)
+    (0, 1, -1)
     """
     if over <= 0 or of <= 0:
-        return False
+        return 0
     expected = before * of / over
     error = math.sqrt(max(expected, 1.0) * (1 + of / over))
     apart = max(now, expected) > _FACTOR * min(now, expected)
-    return apart and abs(now - expected) > _ERRORS * error
+    if not apart or abs(now - expected) <= _ERRORS * error:
+        return 0
+    return 1 if now > expected else -1
 
 
 def geometry(query: Query) -> Volumes:

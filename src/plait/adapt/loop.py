@@ -112,6 +112,8 @@ class Loop:
         self.joining += seen.seconds
         self.knowledge.learn(seen, geometry(self.setting.query))
         self.regret += self.gain * seen.span
+        # A first migration is slow for reasons that do not come again.
+        self.overhead *= 0.5 ** (seen.span / self.setting.window) if self.setting.window else 0.0
         if self.trial is not None and not migrating:
             self.trial.add(seen.seconds, seen.span)
 

@@ -243,19 +243,16 @@ class Processor:
         newest = [max(n, came.newest.get(s, n)) for s, n in enumerate(live.newest)]
         live.newest = followed(self.query.streams, newest, heard, came.clock)
         watermarks = self._watermarks(live.newest)
-        if adapter is not None:
-            self._foresee(adapter, live, arrivals, report)
-            adapter.begin(live.engine)
-        results = live.engine.push(arrivals, watermarks)
-        for found in results if adapter is None else adapter.timed(results):
+        if adapter is None:
+            results = live.engine.push(arrivals, watermarks)
+        else:
+            results = self._adapting(adapter, live, arrivals, watermarks, report)
+        for found in results:
             report.results += found.num_rows
             yield found
         joined = time.perf_counter()
         if isinstance(live.engine, ParallelTrack):
             report.migrations.append(_described(live.engine.record))
-        if adapter is not None:
-            self._adapt(adapter, live, arrivals, report)
-        adapted = time.perf_counter()
         plan = plan_of(live.engine)
         report.plan = str(plan)
         report.written_bytes = self._write_segments(
@@ -271,8 +268,7 @@ class Processor:
         report.seconds = {
             "prepare": ready - began,
             "join": joined - ready,
-            "adapt": adapted - joined,
-            "write": time.perf_counter() - adapted,
+            "write": time.perf_counter() - joined,
         }
         report.total = added(header.get("total", {}), report)
         written = {
@@ -296,22 +292,21 @@ class Processor:
             return None
         return Adapter(self.adapt, state=header.get("adapt"), processor=number)
 
-    def _foresee(
-        self, adapter: Adapter, live: Live, arrivals: dict[int, Arrivals], report: Report
-    ) -> None:
-        """Change the plan before a batch that it has no memory for."""
-        if adapter.limited and (newest := max(live.newest)) > BEFORE_ALL_TIMES:
-            rows = [len(arrivals.get(s, ())) for s in range(len(self.query.streams))]
-            self._carry_out(adapter, adapter.foresee(live.engine, rows, newest), live, report)
-
-    def _adapt(
-        self, adapter: Adapter, live: Live, arrivals: dict[int, Arrivals], report: Report
-    ) -> None:
-        """Let the loop look at the batch, and do what it says."""
-        if (newest := max(live.newest)) > BEFORE_ALL_TIMES:
-            decision = adapter.end(live.engine, newest, arrivals.values())
-            self._carry_out(adapter, decision, live, report)
-            report.events = adapter.events()
+    def _adapting(
+        self,
+        adapter: Adapter,
+        live: Live,
+        arrivals: dict[int, Arrivals],
+        watermarks: list[int],
+        report: Report,
+    ) -> Iterator[pa.RecordBatch]:
+        """Join a batch, let the loop look at it, and do what it says."""
+        for piece in adapter.pieces(report.batch, arrivals, watermarks, max(live.newest)):
+            self._carry_out(adapter, adapter.foresee(live.engine, piece), live, report)
+            adapter.begin(live.engine)
+            yield from adapter.timed(live.engine.push(piece.arrivals, piece.watermarks))
+            self._carry_out(adapter, adapter.end(live.engine, piece), live, report)
+        report.events = adapter.events()
 
     def _carry_out(
         self, adapter: Adapter, decision: Decision | None, live: Live, report: Report
@@ -331,7 +326,8 @@ class Processor:
             asked = Migration("auto", plan_of(live.engine), decision.plan, start=report.batch)
             record = replace(asked, refused=str(error))
         adapter.carried_out(record)
-        report.migrations.append(_described(record))
+        if not live.engine.migrating:
+            report.migrations.append(_described(record))
 
     def _times(self, stream: int, rows: pa.RecordBatch) -> Any:
         return event_times(rows.column(self.query.streams[stream].time))

@@ -44,6 +44,12 @@ class Arrivals:
     def __len__(self) -> int:
         return len(self.times)
 
+    def part(self, start: int, stop: int) -> Arrivals:
+        """Some of them."""
+        codes = {k: c[start:stop] for k, c in self.codes.items()}
+        payload = {n: p.slice(start, stop - start) for n, p in self.payload.items()}
+        return Arrivals(self.times[start:stop], codes, payload)
+
 
 @dataclass(slots=True)
 class Admitted:

@@ -23,6 +23,7 @@ combination, are one interval. The same seed on the same windows gives the same 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -56,8 +57,13 @@ class Evidence:
     """Of those, how many agreed in all keys and satisfied the conditions."""
 
 
-def sample(windows: Windows, order: Sequence[int], rows: int, seed: int) -> list[Evidence]:
+def sample(
+    windows: Windows, order: Sequence[int], rows: int, seed: int, newest: float = 1.0
+) -> list[Evidence]:
     """Join samples of at most `rows` rows of the streams, one stream of `order` after the other.
+
+    They are drawn from the `newest` share of each window: what came last says most about what
+    comes next.
 
     >>> from plait.plan.examples import chain
     >>> sample(Windows(chain(2), {}), [0, 1], rows=100, seed=1)
@@ -66,11 +72,12 @@ def sample(windows: Windows, order: Sequence[int], rows: int, seed: int) -> list
     _check(windows.query, order, rows)
     random = np.random.default_rng(seed)
     first, *others = order
-    found: Tuples = {first: _drawn(windows.bases[first], rows, random)}
+    found: Tuples = {first: _drawn(windows.bases[first], rows, newest, random)}
     evidence = []
     for stream in others:
         gathered, target = frozenset(found), frozenset({stream})
-        near = _Near(windows, found, stream, _drawn(windows.bases[stream], rows, random))
+        drawn = _drawn(windows.bases[stream], rows, newest, random)
+        near = _Near(windows, found, stream, drawn)
         conditions = decided(windows.query, gathered, target)
         pairs, matches = float(near.pairs), float(near.candidates)
         found = near.some(CHECKED_PER_ROW * rows if conditions else rows, random)
@@ -149,14 +156,17 @@ def _numbered(values: Ints) -> Ints:
     return np.asarray(numbers, np.int64)
 
 
-def _drawn(base: BaseWindow, rows: int, random: np.random.Generator) -> Positions:
-    """The positions of some rows of a window, drawn at random; all if it has no more."""
-    if len(base) <= rows:
-        chosen = np.arange(len(base), dtype=np.int64)
+def _drawn(base: BaseWindow, rows: int, newest: float, random: np.random.Generator) -> Positions:
+    """The positions of some of the newest rows, drawn at random; all if there are no more."""
+    there = len(base)
+    among = min(there, max(rows, math.ceil(newest * there)))
+    if among <= rows:
+        chosen = np.arange(among, dtype=np.int64)
     else:
-        chosen = random.choice(len(base), rows, replace=False)
+        chosen = random.choice(among, rows, replace=False)
     header = base.window.ring.header
-    return positions_of(header, ((header[HEAD_ID] + chosen) & ID_MASK).astype(np.uint32))
+    ids = header[HEAD_ID] + there - among + chosen
+    return positions_of(header, (ids & ID_MASK).astype(np.uint32))
 
 
 def _check(query: Query, order: Sequence[int], rows: int) -> None:

@@ -7,7 +7,7 @@ rows is joined with indexes that stay the size of a window, and what has expired
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from plait.engine.ingest import Arrivals
 
 ROWS_PER_SLICE = 8192
 """Below this a slice costs more in calls than it saves in cache misses."""
+
+LEAST_PIECE = 256
+"""Rows of a piece at least."""
 
 Slice = dict[int, tuple[int, int]]
 """For each stream, the rows `start` to `stop` of its sorted arrivals."""
@@ -74,3 +77,21 @@ def cut_rows(arrivals: Mapping[int, Arrivals], rows: int) -> list[tuple[int, Sli
         reached = times[order[end]] if end < len(times) else times[order[-1]] + 1
         slices.append((int(reached), part))
     return slices
+
+
+def pieces(
+    arrivals: Mapping[int, Arrivals], watermarks: Sequence[int], count: int
+) -> list[tuple[dict[int, Arrivals], list[int]]]:
+    """The batch as so many smaller ones, if it has rows enough; each with its watermarks."""
+    rows = sum(len(a) for a in arrivals.values())
+    slices = cut_rows(arrivals, max(LEAST_PIECE, -(-rows // count)))
+    found = [
+        (
+            {s: arrivals[s].part(*span) for s, span in part.items()},
+            [min(w, reached) for w in watermarks],
+        )
+        for reached, part in slices
+    ]
+    if not found:
+        return [(dict(arrivals), list(watermarks))]
+    return [*found[:-1], (found[-1][0], list(watermarks))]

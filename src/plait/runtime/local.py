@@ -137,17 +137,13 @@ class LocalRun:
         self._newest = newest
         watermarks = [self._watermark(s) for s in range(len(newest))]
         self.counts.batches += 1
-        self._foresee(admitted)
         self._within_batch = True
         yield from self._counted(self._that_waited())
-        if self._adapter is not None:
-            self._adapter.begin(self.engine)
-            found = self._adapter.timed(self.engine.push(arrivals, watermarks))
+        if self._adapter is None:
+            yield from self._counted(self.engine.push(arrivals, watermarks))
         else:
-            found = self.engine.push(arrivals, watermarks)
-        yield from self._counted(found)
+            yield from self._adapting(self._adapter, arrivals, watermarks)
         self._within_batch = False
-        self._adapt(arrivals)
         self._settle()
 
     def _count(self, name: str, admitted: Admitted) -> None:
@@ -172,34 +168,30 @@ class LocalRun:
 
     # -- the adaptive loop
 
-    def _foresee(self, admitted: Mapping[int, Admitted]) -> None:
-        """Change the plan before a batch that it has no memory for."""
-        if self._adapter is not None and self._adapter.limited:
-            rows = [0] * len(self.query.streams)
-            for stream, found in admitted.items():
-                rows[stream] = len(found.arrivals)
-            decision = self._adapter.foresee(self.engine, rows, max(self._newest))
-            self._carry_out(decision)
+    def _adapting(
+        self, adapter: Adapter, arrivals: dict[int, Arrivals], watermarks: list[int]
+    ) -> Iterator[pa.RecordBatch]:
+        """Join a batch, and let the loop look at it."""
+        for piece in adapter.pieces(self.counts.batches, arrivals, watermarks, max(self._newest)):
+            self._carry_out(adapter, adapter.foresee(self.engine, piece))
+            adapter.begin(self.engine)
+            found = self.engine.push(piece.arrivals, piece.watermarks)
+            yield from self._counted(adapter.timed(found))
+            self._carry_out(adapter, adapter.end(self.engine, piece))
 
-    def _adapt(self, arrivals: Mapping[int, Arrivals]) -> None:
-        newest = max(self._newest)
-        if self._adapter is not None and newest > BEFORE_ALL_TIMES:
-            self._carry_out(self._adapter.end(self.engine, newest, arrivals.values()))
-
-    def _carry_out(self, decision: Decision | None) -> None:
-        assert self._adapter is not None
+    def _carry_out(self, adapter: Adapter, decision: Decision | None) -> None:
         if decision is not None:
             assert decision.plan is not None
-            choose = self._adapter.chooser(self.engine)
+            self._let_go()
             request = Migration("auto", self.plan, decision.plan)
             try:
-                record = self._begin(request, choose)
+                record = self._begin(request, adapter.chooser(self.engine))
             except PlaitError as error:
                 here = self.counts.batches
                 record = replace(request, start=here, end=here, refused=str(error))
                 self._done.append(record)
-            self._adapter.carried_out(record)
-        self.events += self._adapter.events()
+            adapter.carried_out(record)
+        self.events += adapter.events()
 
     # -- another plan
 
@@ -263,9 +255,7 @@ class LocalRun:
 
     def _settle(self) -> None:
         """Let go of a plan that has nothing left to do, and begin what was queued."""
-        if isinstance(self.engine, ParallelTrack) and not self.engine.migrating:
-            self._done.append(self.engine.record)
-            self.engine = self.engine.new
+        self._let_go()
         while self._queued and not self.engine.migrating:
             request, choose = self._queued.pop(0)
             try:
@@ -274,6 +264,11 @@ class LocalRun:
                 # Nobody waits for an answer any more: the query runs on, and the record says why.
                 here = self.counts.batches
                 self._done.append(replace(request, start=here, end=here, refused=str(error)))
+
+    def _let_go(self) -> None:
+        if isinstance(self.engine, ParallelTrack) and not self.engine.migrating:
+            self._done.append(self.engine.record)
+            self.engine = self.engine.new
 
     def _that_waited(self) -> Iterator[pa.RecordBatch]:
         """Results that an engine had not emitted when it was replaced."""
