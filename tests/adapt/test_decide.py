@@ -72,6 +72,14 @@ def test_what_is_not_sure_is_learnt_first() -> None:
     assert asked(known=replace(KNOWN, joint=unknown)).kind == "learn"
 
 
+def test_what_is_not_sure_but_cannot_matter_need_not_be_learnt() -> None:
+    known = {"s0 s1": KNOWN.joint["s0 s1"]}
+    few, many = (Estimate(v, "probability") for v in (5e-5, 0.02))
+    rare = asked(known=replace(KNOWN, joint=known, at_most={"s1 s2": few}))
+    assert rare.kind == "move" and "not enough to matter" in rare.reasons[1]
+    assert asked(known=replace(KNOWN, joint=known, at_most={"s1 s2": many})).kind == "learn"
+
+
 def test_a_plan_that_no_longer_fits_is_left_at_once() -> None:
     hasty = {"regret": 0.0, "confirmed": 0, "migrated": 100.0}
     needs = asked(plan=WORST).current.bytes

@@ -99,7 +99,8 @@ def test_a_set_is_as_sure_as_its_parts() -> None:
     knowledge = Knowledge(3, half_life=10.0)
     knowledge.sampled(1, 2, pairs=1000.0, matches=10.0, rows=10**6)
     knowledge.sampled(3, 4, pairs=1e6, matches=1e5, rows=10**6)
-    value, sure, _ = knowledge.joint()[7]
+    value, sure, _, most, _ = knowledge.joint()[7]
+    assert most > value
     assert math.isclose(value, 0.0105 * 0.1, rel_tol=0.01)
     assert sure == knowledge.confidence((1, 2)) < knowledge.confidence((3, 4))
 

@@ -233,7 +233,7 @@ class Adapter:
                 gathered = sum(1 << s for s in step.gathered)
                 rows = len(engine.bases[stream])
                 loop.sampled(gathered, 1 << stream, step.pairs, step.matches, rows)
-            loop.sampling += time.thread_time() - began
+            loop.spend(sampling=time.thread_time() - began)
 
     def _rows(self, order: Sequence[int]) -> int:
         """How many rows to draw, so that there are matches enough if there are any."""
@@ -262,7 +262,7 @@ class Adapter:
             return None
         began = time.thread_time()
         decision = loop.compare(plan)
-        loop.comparing += time.thread_time() - began
+        loop.spend(comparing=time.thread_time() - began)
         return self._act(decision, plan)
 
     def _act(self, decision: Decision, plan: Node) -> Decision | None:
@@ -296,6 +296,7 @@ class Adapter:
             "nbytes": loop.knowledge.nbytes,
             "price": loop.price,
             "overhead": loop.overhead,
+            "tries": loop.tries,
         }
 
     def _tell(self, kind: EventKind, **data: Any) -> None:

@@ -6,7 +6,8 @@ In this order:
    none, say which resource is short; the nearest plan to the budget is the best to be had.
 2. The best plan is the current one, or not cheaper by the margins: stay.
 3. It did not pay when it was tried: leave it alone until its time is over.
-4. The difference hangs on estimates that are not sure enough: learn these first.
+4. The difference hangs on estimates that are not sure enough, and it would be gone if they were as
+   large as they may be: learn these first.
 5. The last migration was a moment ago, or the comparison needs to be confirmed, or staying has not
    yet cost as much as the migration would: stay, for now. The last rule bounds the loss of streams
    that go back and forth: it never exceeds the price of the migrations that would have avoided it
@@ -19,6 +20,7 @@ drift that is slow is still drift.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -29,11 +31,18 @@ from plait.optimize.candidate import Joins
 from plait.optimize.choose import choose
 from plait.optimize.costs import Costs
 from plait.optimize.migration_cost import predict, terms_of
-from plait.optimize.model import Cost, Model
-from plait.optimize.statistics import Statistics
+from plait.optimize.model import Cost, Model, bits
+from plait.optimize.statistics import PROBABILITY, Estimate, Statistics, streams_mask
 from plait.plan.jtree import Node, joins
 from plait.plan.labels import plan_label
 from plait.query.query import Query
+
+_TRIES = 2
+"""Samples after which it is believed that a set is too rare to be found in them."""
+
+_CORRELATED = 3.0
+"""How many times as frequent as independent predicates would make it a set may be, unless there is
+reason to think otherwise."""
 
 Kind = Literal["stay", "learn", "move", "unqualified"]
 
@@ -58,6 +67,8 @@ class Standing:
     """What the current plan takes for each second of CPU that the model foresees."""
     overhead: float = 0.0
     """What a migration takes beside the states that have to be computed."""
+    tries: int = 0
+    """Samples that were drawn to learn what was not sure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +134,14 @@ def decide(
     >>> print(decision.kind, decision.plan)
     move (a (b c))
     """
-    limits = budget or Budget()
-    model = Model(query, known, costs)
+    return decide_by(Model(query, known, costs), known, standing, policy, budget or Budget())
+
+
+def decide_by(
+    model: Model, known: Statistics, standing: Standing, policy: Policy, limits: Budget
+) -> Decision:
+    """The same, by the model of what is known."""
+    query = model.query
     space = Joins(model)
     current = _priced(model.cost(standing.plan), standing, 1.0)
     excess = max(1.0, standing.nbytes / current.bytes) if current.bytes else 1.0
@@ -141,13 +158,11 @@ def decide(
         return Decision("stay", (f"{plan_label(standing.plan)} is the best plan",), current)
     gain = current.cpu - cost.cpu
     share = gain / current.cpu if current.cpu else 0.0
-    moving = predict(model, standing.plan, plan, terms_of(costs)).t_ms * standing.price
-    moving += standing.overhead
     said = (
         f"{plan_label(plan)} is predicted to take {share:.0%} less CPU than "
         f"{plan_label(standing.plan)} ({cost.cpu:.3g} against {current.cpu:.3g} seconds per second)"
     )
-    found = Decision("stay", (said,), current, plan, cost, moving)
+    found = Decision("stay", (said,), current, plan, cost)
     if share < policy.margin or gain < policy.least:
         why = (
             f"that is less than the margin of {policy.margin:.0%}"
@@ -159,11 +174,17 @@ def decide(
         return _because(
             found, f"it did not pay before and is left alone for {until - standing.time:.3g} s more"
         )
+    moving = predict(model, standing.plan, plan, terms_of(model.costs)).t_ms * standing.price
+    moving += standing.overhead
+    found = replace(found, better=True, pause=moving)
     unsure = _unsure(query, model, known, policy, (standing.plan, plan))
-    found = replace(found, better=True)
     if unsure:
         names = ", ".join(_names(query, s) for s in unsure)
-        return _because(replace(found, kind="learn", learn=unsure), f"not sure yet about {names}")
+        worst = _at_worst(model, known, unsure, plan, standing)
+        if worst is None or worst > (1 - policy.margin) * current.cpu:
+            why = f"not sure yet about {names}"
+            return _because(replace(found, kind="learn", learn=unsure), why)
+        found = _because(found, f"{names} may be more frequent, but not enough to matter")
     rest = _window(query) if policy.rest is None else policy.rest
     if standing.migrated is not None and standing.time - standing.migrated < rest:
         return _because(
@@ -240,12 +261,41 @@ def _unsure(
     if not policy.confidence:
         return ()
     sure = {
-        sum(1 << query.index(name) for name in names.split())
+        streams_mask(query, names)
         for names, estimate in known.joint.items()
         if (1.0 if estimate.confidence is None else estimate.confidence) >= policy.confidence
     }
     mine, other = (gathered_by(model, plan) for plan in plans)
     return tuple(sorted((mine ^ other) - sure - {model.all}, key=lambda s: (s.bit_count(), s)))
+
+
+def _at_worst(
+    model: Model, known: Statistics, unsure: tuple[int, ...], plan: Node, standing: Standing
+) -> float | None:
+    """What a plan takes if what is not sure is as frequent as may be; None if that is unknown.
+
+    What is rare is hard to find in samples. If some were drawn and nothing in them speaks against
+    independent predicates, three or more streams are taken to agree a few times as often as these
+    would make them. Of two streams there must be a bound.
+    """
+    query, names = model.query, model.query.names
+    bounds = {streams_mask(query, n): e.value for n, e in known.at_most.items()}
+    unbounded = [streams for streams in unsure if streams not in bounds]
+    if any(s.bit_count() == 2 for s in unbounded) or (unbounded and standing.tries < _TRIES):
+        return None
+    rest = {n: e for n, e in known.joint.items() if streams_mask(query, n) not in unsure}
+    apart = Model(query, replace(known, joint=rest), model.costs)
+    joint = dict(rest)
+    for streams in unsure:
+        rates = math.prod(model.density(1 << i) for i in bits(streams))
+        alone, seen = (m.density(streams) / rates if rates else 0.0 for m in (apart, model))
+        limit = bounds.get(streams, 1.0)
+        if streams.bit_count() > 2 and seen <= _CORRELATED * alone:
+            limit = min(limit, _CORRELATED * max(alone, seen))
+        called = " ".join(names[i] for i in bits(streams))
+        joint[called] = Estimate(min(1.0, limit), PROBABILITY)
+    worst = Model(query, replace(known, joint=joint), model.costs)
+    return worst.cost(plan).cpu * standing.price
 
 
 def gathered_by(model: Model, plan: Node) -> frozenset[int]:

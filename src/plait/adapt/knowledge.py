@@ -30,7 +30,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from plait.engine.monitor import Looked
 from plait.optimize.model import bits
@@ -84,12 +84,33 @@ class Agreement:
         return min(1.0, (self.matches + 0.5) / (self.pairs + 0.5))
 
     @property
+    def most(self) -> float:
+        """What the probability hardly exceeds: two standard errors, or three matches more."""
+        return min(1.0, (self.matches + 2 * math.sqrt(self.matches) + 3) / (self.pairs + 1))
+
+    @property
     def sureness(self) -> float:
         """One minus the relative error."""
-        upper = (self.matches + 2 * math.sqrt(self.matches) + 3) / (self.pairs + 1)
-        if upper * self.rows < _NEGLIGIBLE:
+        if self.most * self.rows < _NEGLIGIBLE:
             return 1.0
         return 1 - 1 / math.sqrt(1 + self.matches)
+
+
+class Joint(NamedTuple):
+    """What is known of a set of streams as a whole."""
+
+    value: float
+    sure: float
+    age: float
+    """In seconds."""
+    most: float
+    """What the value hardly exceeds."""
+    fresh: float
+    """1 if that was heard just now, less with time."""
+
+
+_SINGLE = Joint(1.0, 1.0, 0.0, 1.0, 1.0)
+_NONE = Joint(0.0, 0.0, 0.0, 1.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -194,46 +215,56 @@ class Knowledge:
     def confidence(self, key: tuple[int, int]) -> float:
         """How far to trust an agreement now."""
         known = self.agreements.get(key)
-        if known is None:
-            return 0.0
-        age = (self.time - known.time) / 1e6
-        return float(known.sureness * 0.5 ** (age / (_FADES * self.half_life)))
+        return 0.0 if known is None else known.sureness * self._freshness(known)
 
-    def joint(self) -> dict[int, tuple[float, float, float]]:
-        """For each set that was put together: selectivity, confidence and age in seconds."""
-        found: dict[int, tuple[float, float, float]] = {}
-        ordered = sorted(self.agreements, key=lambda k: (k[0] | k[1]).bit_count())
-        for key in ordered:
-            parts = [
-                (1.0, 1.0, 0.0) if s & (s - 1) == 0 else found.get(s, (0.0, 0.0, 0.0)) for s in key
-            ]
-            sure = min(self.confidence(key), *(p[1] for p in parts))
+    def _freshness(self, known: Agreement) -> float:
+        age = (self.time - known.time) / 1e6
+        return float(0.5 ** (age / (_FADES * self.half_life)))
+
+    def joint(self) -> dict[int, Joint]:
+        """What is known of each set that was put together."""
+        found: dict[int, Joint] = {}
+        for key in sorted(self.agreements, key=lambda k: (k[0] | k[1]).bit_count()):
+            left, right = (_SINGLE if s & (s - 1) == 0 else found.get(s, _NONE) for s in key)
             known = self.agreements[key]
-            value = known.value * parts[0][0] * parts[1][0]
-            age = max((self.time - known.time) / 1e6, *(p[2] for p in parts))
+            fresh = self._freshness(known)
+            sure = min(known.sureness * fresh, left.sure, right.sure)
             both = key[0] | key[1]
-            if sure > 0 and (both not in found or sure > found[both][1]):
-                found[both] = (value, sure, age)
+            if sure > 0 and (both not in found or sure > found[both].sure):
+                found[both] = Joint(
+                    known.value * left.value * right.value,
+                    sure,
+                    max((self.time - known.time) / 1e6, left.age, right.age),
+                    known.most * left.most * right.most,
+                    min(fresh, left.fresh, right.fresh),
+                )
         return found
 
     def statistics(self, query: Query, least: float = 0.0) -> Statistics:
-        """What the optimiser is told: what is at least so sure."""
+        """What the optimiser is told: what is at least half as sure as it should be, and bounds.
+
+        The bounds are of what is less sure than `least`, if it is not too old.
+        """
         names = query.names
-        joint = {u: known for u, known in self.joint().items() if known[1] >= least}
+        known = self.joint()
+        joint = {u: found for u, found in known.items() if found.sure >= least / 2}
+        bounded = {u: f for u, f in known.items() if f.sure < least and f.fresh >= least / 2}
         rates = {
             name: Estimate(n / self.span, ROWS_PER_SECOND, 0.0, 1 - 1 / math.sqrt(1 + n))
             for name, n in zip(names, self.rows, strict=True)
             if self.span > 0
         }
         batch = Estimate(self.span / self.batches, SECONDS) if self.batches else None
+
+        def called(streams: int) -> str:
+            return " ".join(names[i] for i in bits(streams))
+
         return Statistics(
             rates,
             dict(_conditions(query, joint)),
             batch,
-            {
-                " ".join(names[i] for i in bits(u)): Estimate(v, PROBABILITY, age, sure)
-                for u, (v, sure, age) in joint.items()
-            },
+            {called(u): Estimate(f.value, PROBABILITY, f.age, f.sure) for u, f in joint.items()},
+            {called(u): Estimate(f.most, PROBABILITY, f.age, f.fresh) for u, f in bounded.items()},
         )
 
     def forget(self) -> None:
@@ -300,15 +331,13 @@ def _key(gathered: int, target: int) -> tuple[int, int]:
     return min(gathered, target), max(gathered, target)
 
 
-def _conditions(
-    query: Query, joint: Mapping[int, tuple[float, float, float]]
-) -> Iterable[tuple[str, Estimate]]:
+def _conditions(query: Query, joint: Mapping[int, Joint]) -> Iterable[tuple[str, Estimate]]:
     """Selectivities of single equalities, as far as pairs of streams tell them.
 
     Two streams that share several keys do not tell the keys apart; each gets an equal part.
     """
     classes = query.graph.classes
-    for streams, (value, sure, age) in joint.items():
+    for streams, (value, sure, age, _, _) in joint.items():
         if streams.bit_count() != 2:
             continue
         i, j = bits(streams)

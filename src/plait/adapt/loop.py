@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plait.adapt.decide import Decision, Standing, decide
+from plait.adapt.decide import Decision, Standing, decide_by
 from plait.adapt.guard import Trial, Verdict, judge
 from plait.adapt.knowledge import Knowledge, Seen, geometry
 from plait.adapt.policy import Policy
@@ -29,7 +29,7 @@ from plait.plan.jtree import Node
 from plait.plan.labels import plan_label
 from plait.query.query import Query
 
-_ALLOWANCE = 0.05
+_ALLOWANCE = 0.02
 """Seconds that comparing and sampling may take before there is any time to take a share of."""
 
 _LEAST_BATCHES = 3
@@ -81,6 +81,8 @@ class Loop:
     gain: float = 0.0
     """CPU seconds per second that the better plan would save."""
     regret: float = 0.0
+    pursued: float = 0.0
+    """Seconds that went into making sure since then."""
     price: float = 1.0
     overhead: float = 0.0
     """What the last migration took beside the states that had to be computed."""
@@ -91,8 +93,10 @@ class Loop:
     """The estimates when plans were last compared."""
     learn: tuple[int, ...] = ()
     """Sets of streams that the last comparison wants to know more about."""
+    tries: int = 0
+    """Samples that were drawn to learn it."""
     learned: bool = False
-    """Whether a sample has told something since then."""
+    """Whether there was one since the last comparison."""
 
     @classmethod
     def of(cls, setting: Setting) -> Loop:
@@ -118,9 +122,8 @@ class Loop:
             self.trial.add(seen.seconds, seen.span)
 
     def sampled(self, gathered: int, target: int, pairs: float, matches: float, rows: int) -> None:
-        """What a sample showed."""
+        """What a step of a sample showed."""
         self.knowledge.sampled(gathered, target, pairs, matches, rows)
-        self.learned = True
 
     def moved(
         self, decision: Decision, old: Node, *, pause: float = 0.0, returned: bool = False
@@ -138,13 +141,24 @@ class Loop:
         self.reference = None
         self.knowledge.restart_clock()
 
+    def spend(self, comparing: float = 0.0, sampling: float = 0.0) -> None:
+        """So many seconds went into comparing plans or into samples."""
+        self.comparing += comparing
+        self.sampling += sampling
+        if self.confirmed:
+            self.pursued += comparing + sampling
+        if sampling and self.learn:
+            self.tries += 1
+            self.learned = True
+
     # -- what should be done
 
     def due(self) -> bool:
         """Whether plans should be compared now."""
         if not self.knowledge.heard or self.batches < _LEAST_BATCHES:
             return False
-        if self.comparing > self.setting.policy.effort * self.joining + _ALLOWANCE:
+        allowed = self.setting.policy.effort * self.joining + _ALLOWANCE
+        if self.comparing > allowed and not self._worth_it():
             return False
         if self.confirmed and (self.learned or not self.learn):
             return True
@@ -153,12 +167,22 @@ class Loop:
     def may_sample(self) -> bool:
         """Whether there is time for another sample."""
         share = self.setting.policy.sampling
-        return share > 0 and self.sampling <= share * (self.joining + _ALLOWANCE)
+        if not share:
+            return False
+        allowed = self.sampling <= share * (self.joining + _ALLOWANCE)
+        return allowed or (bool(self.learn) and self._worth_it())
+
+    def _worth_it(self) -> bool:
+        """Whether staying costs so much that some of it should go into making sure."""
+        ahead = self.gain * self.setting.half_life
+        return self.pursued < self.setting.policy.pursuit * max(self.regret, ahead)
 
     def orders(self) -> list[tuple[int, ...]]:
         """Which streams to join in samples, the most wanted first: each an order of streams."""
         model_of = self.setting.query.graph
-        wanted = [_order(model_of.neighbours, u) for u in self.learn]
+        # A large set is put together from smaller ones: these are learnt on the way.
+        largest = sorted(self.learn, key=int.bit_count, reverse=True)
+        wanted = [_order(model_of.neighbours, u) for u in largest]
         size = self.knowledge.streams
         pairs = [(i, j) for i in range(size) for j in model_of.neighbours(i) if i < j]
         unsure = sorted((self.knowledge.confidence((1 << i, 1 << j)), i, j) for i, j in pairs)
@@ -167,8 +191,9 @@ class Loop:
     def compare(self, plan: Node) -> Decision:
         """Compare plans under what is known now."""
         known = self.statistics()
-        self._set_price(known, plan)
-        decision = self._decide(known, plan)
+        model = Model(self.setting.query, known, self.setting.costs)
+        self._set_price(model, plan)
+        decision = self._decide(model, known, plan)
         self.reference = self._estimates()
         self.learn, self.learned = decision.learn, False
         if decision.better:
@@ -189,7 +214,9 @@ class Loop:
             name: Estimate(max(rate, known.rates[name].value), ROWS_PER_SECOND)
             for name, rate in zip(self.setting.query.names, rates, strict=True)
         }
-        decision = self._decide(replace(known, rates=faster), plan)
+        known = replace(known, rates=faster)
+        model = Model(self.setting.query, known, self.setting.costs)
+        decision = self._decide(model, known, plan)
         return decision if decision.resource == "memory" else None
 
     def verdict(self) -> Verdict | None:
@@ -209,12 +236,11 @@ class Loop:
 
     def statistics(self) -> Statistics:
         """What is known well enough to plan with."""
-        return self.knowledge.statistics(self.setting.query, self.setting.policy.confidence / 2)
+        return self.knowledge.statistics(self.setting.query, self.setting.policy.confidence)
 
     # -- inside
 
-    def _decide(self, known: Statistics, plan: Node) -> Decision:
-        setting = self.setting
+    def _decide(self, model: Model, known: Statistics, plan: Node) -> Decision:
         standing = Standing(
             plan,
             self.time,
@@ -225,15 +251,13 @@ class Loop:
             self.knowledge.nbytes,
             self.price,
             self.overhead,
+            self.tries,
         )
-        return decide(
-            setting.query, known, standing, setting.policy, budget=setting.budget,
-            costs=setting.costs,
-        )  # fmt: skip
+        return decide_by(model, known, standing, self.setting.policy, self.setting.budget)
 
-    def _set_price(self, known: Statistics, plan: Node) -> None:
+    def _set_price(self, model: Model, plan: Node) -> None:
         if self.knowledge.timed > 0:
-            foreseen = Model(self.setting.query, known, self.setting.costs).cost(plan).cpu
+            foreseen = model.cost(plan).cpu
             if foreseen > 0:
                 least, most = _PRICES
                 taken = self.knowledge.seconds / self.knowledge.timed
@@ -241,8 +265,8 @@ class Loop:
 
     def _content(self) -> None:
         """There is no better plan."""
-        self.confirmed, self.gain, self.regret = 0, 0.0, 0.0
-        self.learn, self.learned = (), False
+        self.confirmed, self.gain, self.regret, self.pursued = 0, 0.0, 0.0, 0.0
+        self.learn, self.learned, self.tries = (), False, 0
 
     def _estimates(self) -> dict[str, float]:
         """The estimates that are sure enough, by name."""
@@ -253,7 +277,7 @@ class Loop:
             for i, n in enumerate(knowledge.rows)
             if 1 - 1 / math.sqrt(1 + n) >= least
         }
-        joint = {f"joint {u}": v for u, (v, sure, _) in knowledge.joint().items() if sure >= least}
+        joint = {f"joint {u}": j.value for u, j in knowledge.joint().items() if j.sure >= least}
         return rates | joint
 
     def _drifted(self, reference: Mapping[str, float]) -> bool:
@@ -292,7 +316,7 @@ class Loop:
 
 _PLAIN = (
     "batches", "joining", "comparing", "sampling", "migrated", "confirmed", "gain",
-    "regret", "price", "overhead", "banned", "failures", "reference", "learned",
+    "regret", "pursued", "price", "overhead", "banned", "failures", "reference", "learned", "tries",
 )  # fmt: skip
 
 

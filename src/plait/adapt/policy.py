@@ -44,6 +44,9 @@ class Policy:
     """The share of the time that may go into comparing plans."""
     sampling: float = 0.01
     """The share of the time that may go into looking at what the plan never looks up."""
+    pursuit: float = 0.3
+    """Beyond these shares, how much of what staying with a worse plan costs may go into making sure
+    of a better one."""
     sample_rows: int = 512
     """Rows of each stream in such a sample."""
     latency: float | None = None
@@ -61,7 +64,7 @@ class Policy:
     def __post_init__(self) -> None:
         for name in ("margin", "sampling", "effort", "confidence", "headroom"):
             self._check(name, most=1.0)
-        for name in ("least", "payback", "drift", "tolerance", "backoff"):
+        for name in ("least", "payback", "drift", "pursuit", "tolerance", "backoff"):
             self._check(name)
         for name in ("half_life", "rest", "latency", "trial"):
             if getattr(self, name) is not None:

@@ -104,6 +104,7 @@ def _replay(events: Sequence[Event], policy: Policy | None) -> Iterator[Replayed
             stood["nbytes"],
             stood["price"],
             stood["overhead"],
+            stood["tries"],
         )
         decision = decide(
             beginning.query,

@@ -39,7 +39,12 @@ from plait.query.query import Query
 
 ROWS_PER_SECOND, PROBABILITY, SECONDS = "rows/s", "probability", "s"
 _UNITS = (ROWS_PER_SECOND, PROBABILITY, SECONDS)
-_TABLES = {"rates": ROWS_PER_SECOND, "selectivities": PROBABILITY, "joint": PROBABILITY}
+_TABLES = {
+    "rates": ROWS_PER_SECOND,
+    "selectivities": PROBABILITY,
+    "joint": PROBABILITY,
+    "at_most": PROBABILITY,
+}
 _ENTRIES = (*_TABLES, "batch")
 
 
@@ -99,6 +104,8 @@ class Statistics:
     selectivities: Mapping[str, Estimate] = field(default_factory=dict)
     batch: Estimate | None = None
     joint: Mapping[str, Estimate] = field(default_factory=dict)
+    at_most: Mapping[str, Estimate] = field(default_factory=dict)
+    """Upper bounds of joint selectivities that are not known well enough."""
 
     @classmethod
     def of(
@@ -141,7 +148,7 @@ def read_statistics(data: object, where: str = "statistics") -> Statistics:
         found = {str(n): _estimate(v, unit, f"{where}: {key} of {n}") for n, v in table.items()}
         tables[key] = {name: estimate for name, estimate in found.items() if estimate is not None}
     batch = _estimate(data.get("batch"), SECONDS, f"{where}: batch")
-    return Statistics(tables["rates"], tables["selectivities"], batch, tables["joint"])
+    return Statistics(batch=batch, **tables)
 
 
 def statistics_to_dict(known: Statistics) -> dict[str, Any]:
@@ -249,12 +256,14 @@ def resolve(query: Query, statistics: Statistics) -> Resolved:
     batch = statistics.batch.value if statistics.batch is not None else 1.0
     if statistics.batch is None:
         assumptions.append("the length of a batch is not known: taken as 1 s")
-    joint = {_mask(query, names): known.value for names, known in statistics.joint.items()}
+    joint = {streams_mask(query, names): e.value for names, e in statistics.joint.items()}
+    for names in statistics.at_most:
+        streams_mask(query, names)
     return Resolved(tuple(rates), pairs, tuple(residuals), batch, tuple(assumptions), joint)
 
 
-def _mask(query: Query, names: str) -> int:
-    """The streams of a joint selectivity."""
+def streams_mask(query: Query, names: str) -> int:
+    """The streams of a joint selectivity as a bit mask."""
     found = 0
     for name in names.split():
         if name not in query.names:
