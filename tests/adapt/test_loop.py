@@ -132,6 +132,19 @@ def test_a_loop_goes_on_elsewhere() -> None:
     assert moved and plain.plan == SECOND
 
 
+def test_a_plan_that_somebody_gave_is_kept_until_it_is_released() -> None:
+    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
+    told = batches(24, lambda _: "m")
+    run.migrate(FIRST)
+    for batch in told[:12]:
+        run.push(batch)
+    assert run.plan == FIRST and not run.events
+    run.release()
+    for batch in told[12:]:
+        run.push(batch)
+    assert run.plan == SECOND
+
+
 def test_routers_have_no_plan_to_change() -> None:
     from plait.plan.routed import Teddies
 

@@ -97,6 +97,7 @@ class LocalRun:
         self._waited: list[pa.RecordBatch] = []
         self._within_batch = False
         self._finished = False
+        self._kept = False
         self.events: list[Event] = []
         """What the adaptive loop did."""
         self._adapter: Adapter | None = None
@@ -139,7 +140,7 @@ class LocalRun:
         self.counts.batches += 1
         self._within_batch = True
         yield from self._counted(self._that_waited())
-        if self._adapter is None:
+        if self._adapter is None or self._kept:
             yield from self._counted(self.engine.push(arrivals, watermarks))
         else:
             yield from self._adapting(self._adapter, arrivals, watermarks)
@@ -216,7 +217,8 @@ class LocalRun:
         has no old tuple left. While it does, and in the middle of a batch, a migration is queued,
         and begins between two batches when its turn comes; if it does not fit into the memory
         limit then, its record says so. `query` is the one that the plan was made for, if that is
-        to be checked. What is refused changes nothing: the query runs on.
+        to be checked. What is refused changes nothing: the query runs on. A run that adapts keeps
+        the plan, until `release` is called.
         """
         if query is not None and query != self.query:
             raise MigrationError(
@@ -230,11 +232,16 @@ class LocalRun:
                 f"the query has finished, so it cannot go on with {plan}",
                 remedy="start it again with this plan",
             )
+        self._kept = True
         request = Migration(strategy, running, plan, order)
         if self.engine.migrating or self._within_batch:
             self._queued.append((request, choose))
             return request
         return self._begin(request, choose)
+
+    def release(self) -> None:
+        """Let the run choose its plan again, after `migrate`."""
+        self._kept = False
 
     def _begin(self, request: Migration, choose: Chooser) -> Migration:
         done = migrate(
