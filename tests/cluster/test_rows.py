@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.cluster.rows import decode_rows, encode_rows
+from plait.cluster import rows as rows_module
+from plait.cluster.rows import decode_rows, encode_rows, gathered
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 NEAR = st.builds(lambda least, steps: [least + s for s in steps], st.integers(-(2**62), 2**62),
@@ -37,3 +38,22 @@ def test_near_values_take_few_bytes(span: int, most: int) -> None:
     rows = 10_000
     near = pa.record_batch({"k": [10**15 + i * span // rows for i in range(rows)]})
     assert len(encode_rows(near)) < most * rows
+
+
+@given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 25))
+def test_gathered_batches_are_the_same_rows(sizes: list[int], enough: int) -> None:
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    batches = [
+        pa.record_batch({"k": pa.array(range(start, start + n), pa.int64())})
+        for start, n in zip(starts, sizes, strict=True)
+    ]
+    found = list(gathered(iter(batches), enough))
+    assert [k for batch in found for k in batch["k"].to_pylist()] == list(range(sum(sizes)))
+    assert all(batch.num_rows >= enough for batch in found[:-1])
+    assert all(0 < batch.num_rows < enough + 9 for batch in found)
+
+
+def test_gathering_ends_before_offsets_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "GATHERED_BYTES", 1000)
+    batches = [pa.record_batch({"text": ["x" * n]}) for n in (400, 400, 400, 5000, 10)]
+    assert [batch.num_rows for batch in gathered(batches, 100)] == [2, 1, 1, 1]

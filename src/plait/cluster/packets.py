@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plait.cluster.routing import Hashes, Routing
-from plait.cluster.rows import encode_rows
+from plait.cluster.rows import encode_rows, gathered
 from plait.engine.codes import hash_values
 from plait.engine.ingest import BEFORE_ALL_TIMES, event_times, with_times
 from plait.plan.steps import on_arrival
@@ -78,7 +78,7 @@ class Packer:
         """The packets of one task, and its closing beats."""
         counts = Packet(0, self.stream, 0)
         needed = [f.name for f in lean(self.query).streams[self.stream].fields]
-        for chunk in _chunks(batches):
+        for chunk in gathered(batches, PACKET_ROWS):
             rows, counts, aside = self._admit(chunk, counts)
             for reason, bad in aside.items() if self.aside else ():
                 body = encode_rows(bad.select(needed))
@@ -166,17 +166,3 @@ def _by_processor(
     for number, (start, stop) in enumerate(pairwise(np.searchsorted(processors[order], numbers))):
         if stop > start:
             yield number, rows.take(pa.array(order[start:stop]))
-
-
-def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in larger batches."""
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        if rows >= PACKET_ROWS:
-            yield pa.concat_batches(waiting)
-            waiting, rows = [], 0
-    if rows:
-        yield pa.concat_batches(waiting)

@@ -39,7 +39,7 @@ from plait.cluster.epochs import Epoch
 from plait.cluster.idle import followed
 from plait.cluster.packets import LATE, Packet
 from plait.cluster.report import Report, added
-from plait.cluster.rows import decode_rows, encode_rows
+from plait.cluster.rows import decode_rows, encode_rows, gathered
 from plait.engine.engines import Engine, make_engine
 from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals, event_times
 from plait.engine.migrate.parallel_track import ParallelTrack
@@ -54,7 +54,10 @@ from plait.plan.serde import from_dict, to_dict
 from plait.query.query import Query
 
 _PORTION = 1 << 17
-"""Results that leave at a time: handing over a batch has its price, whatever its size."""
+"""Results that leave at a time: handing over a batch has its price, whatever its size.
+
+An engine finds them slice by slice, often a few at a time, so they are gathered before they leave.
+"""
 
 
 class Store(Protocol):
@@ -247,7 +250,7 @@ class Processor:
             results = live.engine.push(arrivals, watermarks)
         else:
             results = self._adapting(adapter, live, arrivals, watermarks, report)
-        for found in results:
+        for found in gathered(results, _PORTION):
             report.results += found.num_rows
             yield found
         joined = time.perf_counter()

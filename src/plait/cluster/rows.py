@@ -6,17 +6,22 @@ stored and compressed several times on its way through Spark, so fewer bytes cou
 passes over a column that this costs.
 
 Streams may be put one after the other: packets become a segment as they are.
+
+Also: many small batches as few large ones, for what costs the same whatever the size of a batch.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
 _SCHEMA, _LEAST = b"plait.schema", b"plait.least"
+GATHERED_BYTES = 1 << 26
+"""Batches are not gathered beyond this, however few their rows: offsets of strings have 32 bits."""
 _NARROW = ((1 << 8, pa.uint8()), (1 << 16, pa.uint16()), (1 << 32, pa.uint32()))
 
 
@@ -55,6 +60,35 @@ def decode_rows(body: bytes) -> list[pa.RecordBatch]:
             for _ in reader:
                 raise AssertionError("a stream of rows has one batch")
     return found
+
+
+def gathered(batches: Iterable[pa.RecordBatch], enough: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in the same order, in batches of `enough` rows or more; the last may have less.
+
+    >>> small = [pa.record_batch({"k": [i]}) for i in range(5)]
+    >>> [batch.num_rows for batch in gathered(small, 3)]
+    [3, 2]
+    """
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        if waiting and size + batch.nbytes > GATHERED_BYTES:
+            yield _one(waiting)
+            waiting, rows, size = [], 0, 0
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= enough:
+            yield _one(waiting)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield _one(waiting)
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def _narrowed(array: pa.Array) -> tuple[pa.Array, int] | None:
