@@ -38,6 +38,7 @@ from plait.runtime.spark.operator import REPORT, JoinOperator, is_instant, outpu
 from plait.runtime.spark.requirements import check_packages, check_spark
 from plait.runtime.spark.schemas import conform, spark_schema
 from plait.runtime.spark.watermarks import without_watermark
+from plait.runtime.spark.worker import settle
 
 OBSERVATION = "plait"
 """The name under which reports appear in Spark's progress."""
@@ -193,6 +194,7 @@ def _pack(
     packer: Packer, schema: pa.Schema, keys: tuple[int, ...]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         for packet in packer.pack(conform(batch, schema) for batch in batches):
             yield _row(packet._replace(processor=keys[packet.processor]))
 

@@ -20,6 +20,7 @@ from plait.cluster.report import Report
 from plait.runtime.arena import Arena, Places
 from plait.runtime.spark.aside import aside_columns, aside_schema, padded
 from plait.runtime.spark.control import Control
+from plait.runtime.spark.worker import settle
 
 REPORT = "__plait_report"
 """The column that carries a processor's report beside the results; null in result rows."""
@@ -100,6 +101,7 @@ class JoinOperator(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
+        settle()
         self._store = self.store(handle)
         self._schema = output_schema(self._processor, reports=not self._control.shared)
 

@@ -1,0 +1,22 @@
+"""What the Python workers of Spark need from us besides the work.
+
+After every task Spark's daemon collects garbage in the worker, and a collection visits every
+object there is: those of pandas, Arrow, numba and Plait's own modules are hundreds of thousands,
+which took longer than packing a batch. They live as long as the worker, so they are exempted.
+"""
+
+from __future__ import annotations
+
+import gc
+from functools import cache
+
+
+@cache
+def settle() -> None:
+    """Exempt everything that is there from collections, once in the life of a process.
+
+    What is no longer referred to is freed as always; only cycles among these very objects are not.
+    So the time for it is when modules have been imported and no state is there yet.
+    """
+    gc.collect()
+    gc.freeze()
