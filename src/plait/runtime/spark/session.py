@@ -22,6 +22,9 @@ SETTINGS: Mapping[str, str] = {
     # writes what it changed and not the whole state.
     "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Spark asks for the size of an Arrow batch before every row that it adds to it, unless the
+    # limit is this one. That took longer than to write the row; the limit of 10,000 rows stays.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     # Event times are instants; say so in the same way everywhere.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
