@@ -13,6 +13,7 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessor,
     StatefulProcessorHandle,
 )
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructType
 
 from plait.cluster.packets import Packet
 from plait.cluster.processor import Aside, Engines, OwnEngines, Processor
@@ -29,6 +30,11 @@ _ARENAS: dict[str, Engines] = {}
 """By run of a query, the engines that this Python worker knows."""
 
 _MOST_ARENAS = 8
+
+_TEXT = StructType().add("text", StringType())
+_SEGMENT = StructType().add("segment", LongType()).add("stream", IntegerType())
+_ROWS = StructType().add("newest", LongType()).add("body", BinaryType())
+"""What the state holds. As text, Spark would parse them once more in every task."""
 
 
 def output_schema(processor: Processor, *, reports: bool) -> pa.Schema:
@@ -55,11 +61,9 @@ class SparkStore:
     """The state of one grouping key in Spark's state store."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self._contract = handle.getValueState("contract", "text STRING")
-        self._header = handle.getValueState("header", "text STRING")
-        self._segments = handle.getMapState(
-            "segments", "segment BIGINT, stream INT", "newest BIGINT, body BINARY"
-        )
+        self._contract = handle.getValueState("contract", _TEXT)
+        self._header = handle.getValueState("header", _TEXT)
+        self._segments = handle.getMapState("segments", _SEGMENT, _ROWS)
 
     def read_header(self) -> str | None:
         found = self._header.get()
