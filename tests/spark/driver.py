@@ -30,6 +30,7 @@ from plait.query.query import Query
 from plait.runtime.spark import frame
 from plait.runtime.spark.control import Control
 from plait.runtime.spark.operator import JoinOperator, SparkStore
+from plait.runtime.spark.session import LOCAL
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _MOST_RESTARTS = 10
@@ -37,9 +38,11 @@ _MOST_RESTARTS = 10
 
 def main(master: str, where: Path) -> None:
     """Run until all input is used up, restarting the query when it fails."""
+    builder = SparkSession.builder.master(master)
+    if master.startswith("local["):  # otherwise checkpoint files are written as Spark usually does
+        builder = builder.config(map=dict(LOCAL))
     session = (
-        SparkSession.builder.master(master)
-        .config("spark.ui.enabled", "false")
+        builder.config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "1g")

@@ -31,6 +31,16 @@ SETTINGS: Mapping[str, str] = {
 }
 """What a session should have for Plait."""
 
+LOCAL: Mapping[str, str] = {
+    # Without Hadoop's native library, Spark's usual way to rename a file on a local disk starts
+    # `readlink` eight times, and a batch writes a file for every source, log and state store.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    ),
+}
+"""What is right where checkpoints are on a local disk."""
+
 _PRIVATE: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -60,6 +70,7 @@ def local_session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = {
         **SETTINGS,
+        **LOCAL,
         **_PRIVATE,
         "spark.driver.memory": memory,
         "spark.sql.shuffle.partitions": str(count),
