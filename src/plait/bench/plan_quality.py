@@ -139,7 +139,12 @@ def measure(setting: Setting, costs: Costs, options: Options, seed: int) -> Qual
 def enumerated(joins: Joins) -> list[Node]:
     """Every shape, with default probe orders and with those of the model."""
     shapes = list(all_shapes(joins.model.query))
-    return shapes + [joins.plan(_candidate(joins, shape)) for shape in shapes]
+    return shapes + [best_orders(joins, shape) for shape in shapes]
+
+
+def best_orders(joins: Joins, shape: Node) -> Node:
+    """The plan of a shape with the probe orders that the model prefers."""
+    return joins.plan(_candidate(joins, shape))
 
 
 def _candidate(joins: Joins, node: Node) -> Candidate:

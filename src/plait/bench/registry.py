@@ -1,7 +1,7 @@
 """Every benchmark by its name.
 
 >>> names()[0], describe("kernel-output")
-('cost-model', 'How fast results are found and materialised, beside DuckDB.')
+('adapt-burst', 'How fast results are found and materialised, beside DuckDB.')
 """
 
 from __future__ import annotations
@@ -11,6 +11,14 @@ from plait.bench.catalogue import Catalogue
 BENCHMARKS = Catalogue(
     "benchmark",
     {
+        "adapt-burst": "plait.bench.adapt.burst:burst",
+        "adapt-correlated": "plait.bench.adapt.correlated:correlated",
+        "adapt-oscillation": "plait.bench.adapt.drifts:oscillation",
+        "adapt-rate-flip": "plait.bench.adapt.flips:rate_flip",
+        "adapt-selectivity-flip": "plait.bench.adapt.flips:selectivity_flip",
+        "adapt-skew": "plait.bench.adapt.skew:skew",
+        "adapt-slow-drift": "plait.bench.adapt.drifts:slow_drift",
+        "adapt-stationary": "plait.bench.adapt.stationary:stationary",
         "cost-model": "plait.bench.cost_model:cost_model",
         "kernel-ingest": "plait.bench.kernel_peers:ingest",
         "kernel-output": "plait.bench.kernel_peers:output",

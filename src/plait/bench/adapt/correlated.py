@@ -1,0 +1,105 @@
+"""Conditions that are not independent: what a planner believes that multiplies selectivities.
+
+*Two keys that are one.* s0 and s1 agree in k and in m, and m is a function of k. Each of the two
+conditions looks selective; together they are no more selective than k alone. A planner that
+multiplies believes that s0⋈s1 is small, and builds on it.
+
+*Rows that match all or nothing.* In a star, few rows of s0 match s1, each of them many times, and
+the same rows match s2. Every pair looks harmless, and s1 and s2 together find some forty times
+what two independent conditions would. s3, which matches a little more often than either, should
+come before the second of them.
+
+The adaptive run begins with the plan that the optimiser chooses when it knows the truth about all
+streams and pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from plait.bench.adapt.flips import STAR
+from plait.bench.adapt.harness import Effort, Played, describe, play, same_results
+from plait.bench.adapt.static import planned, static_plans
+from plait.bench.adapt.workloads import Key, Regime, make_batches
+from plait.bench.contest import Course
+from plait.bench.report import Claim, Note, Report, at_least, at_most
+from plait.bench.workloads import keyed_query
+
+TWO_KEYS = (("k", "m"), ("k", "m", "j"), ("j",))
+_SECOND = 1_000_000
+_NEAR = 1.15
+_MISLED = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Options(Effort):
+    """What can be varied."""
+
+    batches: int = 120
+    window_seconds: int = 4
+    scale: float = 1.0
+    """Factor to all rates and numbers of keys."""
+
+
+def two_keys(scale: float = 1.0) -> Regime:
+    """A row of s1 has 16 partners in s0, where a product of selectivities says a third of one."""
+    rate = 4_000.0 * scale
+    return Regime(
+        (rate, rate, rate),
+        {
+            "k": Key(max(50, round(2_000 * scale))),
+            "m": Key(50, of="k"),
+            "j": Key(max(1, round(40_000 * scale))),
+        },
+    )
+
+
+def all_or_nothing(scale: float = 1.0) -> Regime:
+    """One row of s0 in 40 has 40 partners in s1, and 40 in s2; the others have none."""
+    rate = 4_000.0 * scale
+    hot = max(1, round(800 * scale))
+    return Regime(
+        (rate, rate, rate, rate),
+        {
+            "k1": Key(hot),
+            "k2": Key(hot),
+            "k3": Key(max(1, round(24_000 * scale))),
+            "s0.k1": Key(hot, share=1 / 40),
+            "s0.k2": Key(hot, share=1 / 40),
+        },
+        together=True,
+    )
+
+
+def correlated(options: Options, note: Note) -> Report:
+    """Predicates that are not independent: a planner is misled, and what is counted says so."""
+    report = Report("adapt-correlated", asdict(options))
+    found = []
+    for title, keys, regime in (
+        ("two keys that are one", TWO_KEYS, two_keys(options.scale)),
+        ("all or nothing", STAR, all_or_nothing(options.scale)),
+    ):
+        query = keyed_query(keys, options.window_seconds * _SECOND)
+        batches = make_batches(query, [regime] * options.batches, 1.0, options.seed)
+        course = Course(query, batches, (0,) * len(batches))
+        known = regime.statistics(query, course.seconds)
+        static = static_plans(query, {"pairs": known})
+        start = planned(query, known)
+        initial = next(name for name, plan in static.items() if plan == start)
+        played = play(course, static, options, lambda text, t=title: note(f"{t}: {text}"), initial)
+        describe(report, played, f"{title}: ")
+        report.claims += _claims(title, played)
+        found.append(played)
+    report.claims.append(same_results(found))
+    return report
+
+
+def _claims(title: str, played: Played) -> list[Claim]:
+    contest, name = played.contest, title.replace(" ", "-")
+    misled = contest.total(played.initial) / contest.total(played.always)
+    return [
+        at_least(f"{name}-misled", f"{title}: the plan chosen from pairs, {played.initial}, takes "
+                 f"longer than {played.always} by the factor", misled, _MISLED),
+        at_most(f"{name}-near", f"{title}: within {_NEAR} times of the best static plan",
+                played.over(played.always)["median"], _NEAR),
+    ]  # fmt: skip

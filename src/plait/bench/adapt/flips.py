@@ -1,0 +1,146 @@
+"""One flip in the middle: which stream is fast, or which pair matches often.
+
+*Rate flip.* A star: each row of s0 names a row of s1, of s2 and of s3 (as an order names a
+customer, a product and a shop). s1 is fast and s3 slow, until they exchange their roles. Whoever
+joins s0 with the fast stream first keeps many combinations that the slow one would have spared.
+
+*Selectivity flip.* A chain of four streams of one speed. At first s0 and s1 share few keys, so
+they match often, and s2 and s3 share many; then the other way round.
+
+In both, the streams run on across the flip, so for the length of a window the old rows and the new
+ones are joined with each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from plait.bench.adapt.harness import (
+    HINDSIGHT,
+    OURS,
+    Effort,
+    Played,
+    describe,
+    play,
+    reaction,
+    same_results,
+)
+from plait.bench.adapt.static import static_plans
+from plait.bench.adapt.workloads import Key, Regime, make_batches
+from plait.bench.contest import Course
+from plait.bench.report import Claim, Note, Report, at_least, at_most
+from plait.bench.workloads import keyed_query
+from plait.query.query import Query
+
+STAR = (("k1", "k2", "k3"), ("k1",), ("k2",), ("k3",))
+CHAIN = (("k1",), ("k1", "k2"), ("k2", "k3"), ("k3",))
+_SECOND = 1_000_000
+_HINDSIGHT, _STAY = 1.15, 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options(Effort):
+    """What can be varied."""
+
+    before: int = 30
+    """Batches before the flip, of one second each."""
+    after: int = 80
+    window_seconds: int = 4
+    scale: float = 1.0
+    """Factor to all rates and numbers of keys: rows grow, the partners of a row stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A query, and what is true before and after."""
+
+    keys: tuple[tuple[str, ...], ...]
+    regimes: tuple[Regime, Regime]
+
+    def query(self, options: Options) -> Query:
+        """All streams within one window."""
+        return keyed_query(self.keys, options.window_seconds * _SECOND)
+
+    def course(self, options: Options) -> Course:
+        """The batches of both phases."""
+        lengths = (options.before, options.after)
+        regimes = [r for r, n in zip(self.regimes, lengths, strict=True) for _ in range(n)]
+        phases = tuple(p for p, n in enumerate(lengths) for _ in range(n))
+        query = self.query(options)
+        return Course(query, make_batches(query, regimes, 1.0, options.seed), phases)
+
+
+def rates_flip(scale: float = 1.0) -> Flip:
+    """The star whose fast and slow satellites exchange their roles."""
+    fast, middle, slow = 6_000 * scale, 800 * scale, 30 * scale
+    keys = {k: Key(max(1, round(4_000 * scale))) for k in ("k1", "k2", "k3")}
+    centre = 10_000 * scale
+    return Flip(
+        STAR,
+        (
+            Regime((centre, fast, middle, slow), keys),
+            Regime((centre, slow, middle, fast), keys),
+        ),
+    )
+
+
+def selectivities_flip(scale: float = 1.0) -> Flip:
+    """The chain whose pairs that match often and seldom exchange their roles."""
+    often, middle, seldom = (Key(max(1, round(n * scale))) for n in (4_000, 30_000, 1_200_000))
+    rates = (8_000 * scale,) * 4
+    return Flip(
+        CHAIN,
+        (
+            Regime(rates, {"k1": often, "k2": middle, "k3": seldom}),
+            Regime(rates, {"k1": seldom, "k2": middle, "k3": often}),
+        ),
+    )
+
+
+def rate_flip(options: Options, note: Note) -> Report:
+    """A run that re-plans itself and all static plans when another stream becomes the fast one."""
+    return _flip("adapt-rate-flip", rates_flip(options.scale), options, note)
+
+
+def selectivity_flip(options: Options, note: Note) -> Report:
+    """A run that re-plans itself and all static plans when another pair matches often."""
+    return _flip("adapt-selectivity-flip", selectivities_flip(options.scale), options, note)
+
+
+def _flip(name: str, flip: Flip, options: Options, note: Note) -> Report:
+    report = Report(name, asdict(options))
+    course = flip.course(options)
+    query = course.query
+    truths = {
+        f"phase {p + 1}": regime.statistics(query, course.seconds)
+        for p, regime in enumerate(flip.regimes)
+    }
+    played = play(course, static_plans(query, truths), options, note)
+    describe(report, played)
+    fill_reaction(report, played, options.before)
+    report.claims = [*flip_claims(played), same_results([played])]
+    return report
+
+
+def fill_reaction(report: Report, played: Played, flip: int) -> None:
+    """Add when the new plan came after the flip; the median of all finals."""
+    course = played.contest.course
+    found = [reaction(o, flip, len(course.batches)) for o in played.ours]
+    shown = sorted(found, key=lambda r: len(course.batches) if r.first is None else r.first)
+    report.systems[OURS] |= shown[len(shown) // 2].figures(course.seconds)
+
+
+def flip_claims(played: Played) -> list[Claim]:
+    """What must hold when the streams flip once."""
+    stay = played.over(played.initial)["median"]
+    before, after = played.best[0], played.best[1]
+    contest = played.contest
+    worse = contest.by_phase(played.initial)[1] / contest.by_phase(after)[1]
+    return [
+        at_least("flip", f"the plan changes with the phase: after the flip {played.initial}, best "
+                 f"before, takes longer than {after} by the factor", float(worse), _STAY),
+        at_most("hindsight", f"within {_HINDSIGHT} times of the best plan of each phase, known "
+                f"afterwards ({before}, {after})", played.over(HINDSIGHT)["median"], _HINDSIGHT),
+        at_least("stay", f"at least {_STAY:g} times faster than staying with the initial plan, "
+                 f"{played.initial}", 1 / stay, _STAY),
+    ]  # fmt: skip

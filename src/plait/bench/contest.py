@@ -1,0 +1,212 @@
+"""Several systems over the same batches, in turn: processor time per batch and phase.
+
+Others use the machine too, so what counts are ratios of runs that follow each other: systems run
+in turn, in rounds, and a ratio is that of two runs of the same round; the median of all rounds
+counts. One thread does the work, and its processor time is taken.
+
+*Heats* are for all systems, once or twice; a system that takes far too long is stopped. Those that
+come into question as the best of a phase then run again, in turn with the system that is looked
+at: the *finals*. The *hindsight* of a final is the sum, over the phases, of the time of the plan
+that was best in that phase; the medians of all finals say which one that was.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from plait.bench.report import Note, spread
+from plait.query.query import Query
+from plait.runtime.local import LocalRun
+
+Batches = Sequence[Mapping[str, pa.Table]]
+Maker = Callable[[], LocalRun]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What all systems are given: a query and its batches, each of which is in a phase (0, 1, ...).
+
+    A batch covers `seconds` of event time. At each batch in `starts` a run of its own begins: what
+    follows is another partition of the rows.
+    """
+
+    query: Query
+    batches: Batches
+    phases: tuple[int, ...]
+    seconds: float = 1.0
+    starts: tuple[int, ...] = (0,)
+
+    @property
+    def rows(self) -> int:
+        """The rows of all streams."""
+        return sum(table.num_rows for batch in self.batches for table in batch.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A migration: the batches done before it began, and the plan it led to."""
+
+    batch: int
+    plan: str
+    strategy: str
+    pause: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One run of one system."""
+
+    seconds: tuple[float, ...]
+    """Processor time of each batch; with it, what was decided and migrated around the batch."""
+    phases: tuple[float, ...]
+    """The same, summed up by phase; infinite for phases that it did not get through."""
+    results: int
+    bytes: tuple[int, ...]
+    """What all states held after each batch."""
+    plan: str
+    """The plan at the end."""
+    moves: tuple[Move, ...] = ()
+    events: tuple[dict[str, Any], ...] = ()
+    stopped: bool = False
+    """Whether it was over its limit; then the last batches are missing."""
+
+    @property
+    def total(self) -> float:
+        """All processor time."""
+        return sum(self.seconds)
+
+
+def measure(course: Course, make: Maker, limit: float = math.inf) -> Outcome:
+    """Run a system over all batches, or until it has used `limit` seconds of processor time."""
+    pa.set_cpu_count(1)
+    runs = list[LocalRun]()
+    seconds, sizes = list[float](), list[int]()
+    phases = [0.0] * (max(course.phases) + 1)
+    used = 0.0
+    for number, (batch, phase) in enumerate(zip(course.batches, course.phases, strict=True)):
+        if number in course.starts:
+            runs.append(make())
+        began = time.process_time()
+        for _ in runs[-1].stream(batch):
+            pass
+        took = time.process_time() - began
+        seconds.append(took)
+        phases[phase] += took
+        sizes.append(runs[-1].engine.nbytes)
+        used += took
+        if used > limit:
+            break
+    stopped = len(seconds) < len(course.batches)
+    if stopped:
+        unfinished = set(course.phases[len(seconds) :])
+        phases = [math.inf if p in unfinished else s for p, s in enumerate(phases)]
+    return Outcome(
+        tuple(seconds),
+        tuple(phases),
+        sum(run.counts.results for run in runs),
+        tuple(sizes),
+        ", ".join(str(run.plan) for run in runs),
+        tuple(_moves(runs, course)),
+        tuple(event.to_dict() for run in runs for event in getattr(run, "events", ())),
+        stopped,
+    )
+
+
+def _moves(runs: Sequence[LocalRun], course: Course) -> Iterator[Move]:
+    for run, start in zip(runs, course.starts, strict=False):
+        for m in run.migrations:
+            if m.start is not None and not m.refused:
+                yield Move(start + m.start, str(m.new), m.strategy, m.pause)
+
+
+@dataclass(slots=True)
+class Contest:
+    """Systems by name, and every run of each so far."""
+
+    course: Course
+    systems: dict[str, Maker]
+    note: Note = lambda _: None
+    runs: dict[str, list[Outcome]] = field(default_factory=dict)
+
+    def warm_up(self, names: Iterable[str], batches: int = 3) -> None:
+        """Compile what is not compiled yet, on a few batches."""
+        course = Course(
+            self.course.query, self.course.batches[:batches], self.course.phases[:batches]
+        )
+        for name in names:
+            self.note(f"warming up: {name}")
+            measure(course, self.systems[name])
+
+    def round(self, names: Iterable[str], title: str, stop: float = math.inf) -> None:
+        """Run systems one after the other; one that takes `stop` times the best so far is stopped.
+
+        The limit is that of whole runs, so a plan that is bad in one phase only gets through.
+        """
+        for name in names:
+            self.note(f"{title}: {name}")
+            done = [o.total for runs in self.runs.values() for o in runs if not o.stopped]
+            limit = stop * min(done) if done else math.inf
+            found = measure(self.course, self.systems[name], limit)
+            self.runs.setdefault(name, []).append(found)
+
+    def totals(self, name: str) -> list[float]:
+        """Seconds of every run."""
+        return [run.total for run in self.runs[name]]
+
+    def total(self, name: str) -> float:
+        """The median of whole runs; infinite if one was stopped."""
+        runs = self.runs[name]
+        return math.inf if any(r.stopped for r in runs) else float(np.median(self.totals(name)))
+
+    def by_phase(self, name: str) -> np.ndarray:
+        """The median of each phase; infinite where a run was stopped before the phase was over."""
+        return np.median(np.array([run.phases for run in self.runs[name]]), axis=0)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Begin anew with some systems, for the finals."""
+        for name in names:
+            self.runs[name] = []
+
+    def finalists(self, names: Iterable[str], phase_places: int = 2) -> list[str]:
+        """Those that may turn out as the best of a phase, and as the best of all phases."""
+        among = list(names)
+        medians = {name: self.by_phase(name) for name in among}
+        phases = range(len(next(iter(medians.values()))))
+        found = {
+            name: None
+            for phase in phases
+            for name in sorted(among, key=lambda n: float(medians[n][phase]))[:phase_places]
+        }
+        found[min(among, key=self.total)] = None
+        return list(found)
+
+    def hindsight(self, names: Sequence[str]) -> tuple[list[str], list[float]]:
+        """The best system of each phase by the medians, and what they took together, per round."""
+        medians = {name: self.by_phase(name) for name in names}
+        phases = range(len(medians[names[0]]))
+        best = [min(names, key=lambda n: float(medians[n][phase])) for phase in phases]
+        rounds = range(min(len(self.runs[name]) for name in names))
+        return best, [
+            sum(self.runs[name][r].phases[phase] for phase, name in enumerate(best)) for r in rounds
+        ]
+
+    def figures(self, name: str) -> dict[str, Any]:
+        """What a report says about a system: times, results, the most that its states held."""
+        runs = self.runs[name]
+        last = runs[-1]
+        if last.stopped:
+            return {"seconds": f"stopped after {len(last.seconds)} batches, {last.total:.3g} s"}
+        found: dict[str, Any] = {"seconds": self.total(name)}
+        phases = self.by_phase(name)
+        if len(phases) > 1:
+            found |= {f"phase {p + 1}": float(s) for p, s in enumerate(phases)}
+        if len(runs) > 1:
+            found["spread"] = spread(self.totals(name))
+        return found | {"results": last.results, "peak_MB": max(last.bytes) / 1e6}
