@@ -114,7 +114,7 @@ def measure(course: Course, make: Maker, limit: float = math.inf) -> Outcome:
         tuple(sizes),
         ", ".join(str(run.plan) for run in runs),
         tuple(_moves(runs, course)),
-        tuple(event.to_dict() for run in runs for event in getattr(run, "events", ())),
+        tuple(event.brief() for run in runs for event in run.events),
         stopped,
     )
 
@@ -167,7 +167,7 @@ class Contest:
 
     def by_phase(self, name: str) -> np.ndarray:
         """The median of each phase; infinite where a run was stopped before the phase was over."""
-        return np.median(np.array([run.phases for run in self.runs[name]]), axis=0)
+        return np.asarray(np.median([run.phases for run in self.runs[name]], axis=0))
 
     def forget(self, names: Iterable[str]) -> None:
         """Begin anew with some systems, for the finals."""

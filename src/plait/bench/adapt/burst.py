@@ -152,5 +152,9 @@ def within_budget(
 
 
 def names_memory(event: dict[str, Any]) -> bool:
-    """Whether an event says that no plan fits, for lack of memory."""
-    return "memory" in str(event) and "no" in str(event.get("kind", ""))
+    """Whether an event says that no plan fits, for lack of memory.
+
+    >>> names_memory({"event": "unqualified", "resource": "memory"})
+    True
+    """
+    return (event["event"], event.get("resource")) == ("unqualified", "memory")

@@ -16,6 +16,7 @@ streams and pairs.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from plait.bench.adapt.flips import STAR
 from plait.bench.adapt.harness import Effort, Played, describe, play, same_results
@@ -86,12 +87,16 @@ def correlated(options: Options, note: Note) -> Report:
         static = static_plans(query, {"pairs": known})
         start = planned(query, known)
         initial = next(name for name, plan in static.items() if plan == start)
-        played = play(course, static, options, lambda text, t=title: note(f"{t}: {text}"), initial)
+        played = play(course, static, options, partial(_noted, note, title), initial)
         describe(report, played, f"{title}: ")
         report.claims += _claims(title, played)
         found.append(played)
     report.claims.append(same_results(found))
     return report
+
+
+def _noted(note: Note, title: str, text: str) -> None:
+    note(f"{title}: {text}")
 
 
 def _claims(title: str, played: Played) -> list[Claim]:

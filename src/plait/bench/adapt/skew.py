@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from plait.bench.adapt.flips import CHAIN, selectivities_flip
 from plait.bench.adapt.harness import HINDSIGHT, Effort, describe, play, same_results
 from plait.bench.adapt.static import static_plans
-from plait.bench.adapt.workloads import Regime, between, make_batches
+from plait.bench.adapt.workloads import Batches, Regime, between, make_batches
 from plait.bench.contest import Contest, Course
 from plait.bench.report import Note, Report, at_least, at_most
 from plait.bench.workloads import keyed_query
@@ -43,7 +43,8 @@ def partitions(options: Options) -> list[Regime]:
 def skew_course(query: Query, options: Options) -> Course:
     """All partitions one after the other, each for runs of its own."""
     regimes = partitions(options)
-    batches, phases, starts = [], list[int](), []
+    batches: Batches = []
+    phases, starts = list[int](), list[int]()
     for p, regime in enumerate(regimes):
         starts.append(len(batches))
         batches += make_batches(query, [regime] * options.batches, 1.0, 100 * options.seed + p)

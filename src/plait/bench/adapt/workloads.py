@@ -110,7 +110,7 @@ def between(first: Regime, last: Regime, part: float) -> Regime:
 
 
 def _along(first: float, last: float, part: float) -> float:
-    return round(first ** (1 - part) * last**part, 9)
+    return round(float(first ** (1 - part) * last**part), 9)
 
 
 def mean(regimes: Sequence[Regime], query: Query, batch: float) -> Statistics:
