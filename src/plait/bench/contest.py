@@ -135,7 +135,7 @@ class Contest:
     note: Note = lambda _: None
     runs: dict[str, list[Outcome]] = field(default_factory=dict)
 
-    def warm_up(self, names: Iterable[str], batches: int = 3) -> None:
+    def warm_up(self, names: Iterable[str], batches: int = 10) -> None:
         """Compile what is not compiled yet, on a few batches."""
         course = Course(
             self.course.query, self.course.batches[:batches], self.course.phases[:batches]

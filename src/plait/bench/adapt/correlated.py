@@ -5,12 +5,13 @@ conditions looks selective; together they are no more selective than k alone. A 
 multiplies believes that s0⋈s1 is small, and builds on it.
 
 *Rows that match all or nothing.* In a star, few rows of s0 match s1, each of them many times, and
-the same rows match s2. Every pair looks harmless, and s1 and s2 together find some forty times
-what two independent conditions would. s3, which matches a little more often than either, should
-come before the second of them.
+the same rows match s2. Every pair looks harmless, and s1 and s2 together find a thousand times what
+two independent conditions would. s3, which matches a little more often than either, should come
+before the second of them.
 
 The adaptive run begins with the plan that the optimiser chooses when it knows the truth about all
-streams and pairs.
+streams and pairs. It takes some batches to find out that this is not the whole truth; those are a
+phase of their own.
 """
 
 from __future__ import annotations
@@ -37,36 +38,38 @@ class Options(Effort):
     """What can be varied."""
 
     batches: int = 120
+    found_out: int = 30
+    """Batches after which the plan should be right: the first phase of the table."""
     window_seconds: int = 4
     scale: float = 1.0
     """Factor to all rates and numbers of keys."""
 
 
 def two_keys(scale: float = 1.0) -> Regime:
-    """A row of s1 has 16 partners in s0, where a product of selectivities says a third of one."""
+    """A row of s1 has 40 partners in s0, where a product of selectivities says 0.4."""
     rate = 4_000.0 * scale
     return Regime(
         (rate, rate, rate),
         {
-            "k": Key(max(50, round(2_000 * scale))),
-            "m": Key(50, of="k"),
-            "j": Key(max(1, round(40_000 * scale))),
+            "k": Key(max(100, round(800 * scale))),
+            "m": Key(100, of="k"),
+            "j": Key(max(1, round(54_000 * scale))),
         },
     )
 
 
 def all_or_nothing(scale: float = 1.0) -> Regime:
-    """One row of s0 in 40 has 40 partners in s1, and 40 in s2; the others have none."""
-    rate = 4_000.0 * scale
-    hot = max(1, round(800 * scale))
+    """One row of s0 in 1,000 has 200 partners in s1, and 200 in s2; the others have none."""
+    rate, share = 4_000.0 * scale, 1 / 1_000
+    hot = max(1, round(160 * scale))
     return Regime(
-        (rate, rate, rate, rate),
+        (2 * rate, rate, rate, rate),
         {
             "k1": Key(hot),
             "k2": Key(hot),
-            "k3": Key(max(1, round(24_000 * scale))),
-            "s0.k1": Key(hot, share=1 / 40),
-            "s0.k2": Key(hot, share=1 / 40),
+            "k3": Key(max(1, round(107_000 * scale))),
+            "s0.k1": Key(hot, share=share),
+            "s0.k2": Key(hot, share=share),
         },
         together=True,
     )
@@ -82,7 +85,8 @@ def correlated(options: Options, note: Note) -> Report:
     ):
         query = keyed_query(keys, options.window_seconds * _SECOND)
         batches = make_batches(query, [regime] * options.batches, 1.0, options.seed)
-        course = Course(query, batches, (0,) * len(batches))
+        phases = tuple(int(b >= options.found_out) for b in range(len(batches)))
+        course = Course(query, batches, phases)
         known = regime.statistics(query, course.seconds)
         static = static_plans(query, {"pairs": known})
         start = planned(query, known)
@@ -105,6 +109,9 @@ def _claims(title: str, played: Played) -> list[Claim]:
     return [
         at_least(f"{name}-misled", f"{title}: the plan chosen from pairs, {played.initial}, takes "
                  f"longer than {played.always} by the factor", misled, _MISLED),
-        at_most(f"{name}-near", f"{title}: within {_NEAR} times of the best static plan",
-                played.over(played.always)["median"], _NEAR),
+        at_most(f"{name}-faster", f"{title}: faster than with that plan",
+                played.over(played.initial)["median"], 1.0),
+        at_most(f"{name}-near", f"{title}: once that is found out, within {_NEAR} times of the best "
+                f"static plan, {played.best[1]}", played.over_phase(played.best[1], 1)["median"],
+                _NEAR),
     ]  # fmt: skip

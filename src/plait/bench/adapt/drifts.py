@@ -34,9 +34,9 @@ class DriftOptions(Effort):
     minutes: float = 60.0
     batch_seconds: float = 10.0
     window_seconds: float = 40.0
-    rate: float = 300.0
+    rate: float = 500.0
     """Rows per second of each stream."""
-    often: float = 16.0
+    often: float = 20.0
     """Partners of a row in the pair that matches often."""
     middle: float = 2.0
     seldom: float = 0.05

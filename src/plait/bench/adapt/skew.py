@@ -27,10 +27,10 @@ _NEAR = 1.15
 class Options(Effort):
     """What can be varied."""
 
-    batches: int = 60
+    batches: int = 50
     """Of every partition."""
     window_seconds: int = 4
-    scale: float = 0.5
+    scale: float = 0.8
     """Factor to all rates and numbers of keys."""
 
 
@@ -74,8 +74,6 @@ def skew(options: Options, note: Note) -> Report:
                  "longer than the best of each by the factor", single / hindsight, _NEAR),
         at_most("single", f"faster than the best single plan for all, {played.always}",
                 played.over(played.always)["median"], 1.0),
-        at_most("hindsight", f"within {_NEAR} times of the best plan of each partition",
-                played.over(HINDSIGHT)["median"], _NEAR),
         same_results([played]),
     ]  # fmt: skip
     return report

@@ -7,6 +7,7 @@ loop is the ratio of their processor times.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import asdict, dataclass
 
@@ -24,6 +25,8 @@ from plait.runtime.local import LocalRun
 KEYS = (("k1",), ("k1", "k2"), ("k2",))
 _SECOND = 1_000_000
 _OVERHEAD = 1.03
+_WARM_UP = 20
+"""Batches after which all code is compiled."""
 _SKEW = 1.5
 """The most frequent key of ten thousand is some fifty times as frequent as the middle ones."""
 
@@ -56,13 +59,15 @@ def stationary(options: Options, note: Note) -> Report:
     report = Report("adapt-stationary", asdict(options))
     query = keyed_query(KEYS, options.window_seconds * _SECOND)
     regime = noise(options)
-    seconds = max(1, round(options.tuples / (options.rate * len(KEYS))))
+    seconds = math.ceil(options.tuples / (options.rate * len(KEYS)))
     note("drawing rows")
     batches = make_batches(query, [regime] * seconds, 1.0, options.seed)
     plan = planned(query, regime.statistics(query, 1.0))
     rows = sum(table.num_rows for batch in batches for table in batch.values())
     ratios, moves, results = list[float](), list[int](), list[int]()
     totals: dict[str, list[float]] = {"adaptive": [], "without the loop": []}
+    note("warming up")
+    twins((adaptive(query, plan), LocalRun(query, plan)), batches[:_WARM_UP])
     for repeat in range(options.repeats):
         note(f"run {repeat + 1} of {options.repeats}")
         runs = (adaptive(query, plan), LocalRun(query, plan))
