@@ -111,7 +111,7 @@ def _claims(title: str, played: Played) -> list[Claim]:
                  f"longer than {played.always} by the factor", misled, _MISLED),
         at_most(f"{name}-faster", f"{title}: faster than with that plan",
                 played.over(played.initial)["median"], 1.0),
-        at_most(f"{name}-near", f"{title}: once that is found out, within {_NEAR} times of the best "
+        at_most(f"{name}-near", f"{title}: once that is known, within {_NEAR} times of the best "
                 f"static plan, {played.best[1]}", played.over_phase(played.best[1], 1)["median"],
                 _NEAR),
     ]  # fmt: skip

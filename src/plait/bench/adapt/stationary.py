@@ -28,7 +28,7 @@ _OVERHEAD = 1.03
 _WARM_UP = 20
 """Batches after which all code is compiled."""
 _SKEW = 1.5
-"""The most frequent key of ten thousand is some fifty times as frequent as the middle ones."""
+"""The most frequent of 40,000 keys has 34 times the rows of an average one."""
 
 
 @dataclass(frozen=True, slots=True)
