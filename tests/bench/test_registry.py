@@ -30,6 +30,13 @@ TINY = {
     "counting": "2",
     "finalists": "1",
     "runtimes": "local",
+    "before": "4",
+    "during": "4",
+    "after": "4",
+    "scale": "0.05",
+    "finals": "1",
+    "minutes": "1",
+    "tuples": "30000",
 }
 
 

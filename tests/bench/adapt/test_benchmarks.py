@@ -11,7 +11,7 @@ TINY = {
     "adapt-selectivity-flip": {"before": "5", "after": "6", "scale": "0.02"},
     "adapt-slow-drift": {"minutes": "2", "rate": "10"},
     "adapt-oscillation": {"batches": "8", "scale": "0.02"},
-    "adapt-correlated": {"batches": "8", "found_out": "4", "scale": "0.05"},
+    "adapt-correlated": {"batches": "8", "scale": "0.2"},
     "adapt-skew": {"batches": "4", "scale": "0.02"},
     "adapt-burst": {"before": "3", "during": "4", "after": "3", "scale": "0.05"},
 }

@@ -38,8 +38,8 @@ class Options(Effort):
     """What can be varied."""
 
     batches: int = 120
-    found_out: int = 30
-    """Batches after which the plan should be right: the first phase of the table."""
+    found_out: float = 0.25
+    """The share of them after which the plan should be right: the first phase of the table."""
     window_seconds: int = 4
     scale: float = 1.0
     """Factor to all rates and numbers of keys."""
@@ -85,7 +85,7 @@ def correlated(options: Options, note: Note) -> Report:
     ):
         query = keyed_query(keys, options.window_seconds * _SECOND)
         batches = make_batches(query, [regime] * options.batches, 1.0, options.seed)
-        phases = tuple(int(b >= options.found_out) for b in range(len(batches)))
+        phases = tuple(int(b >= options.found_out * len(batches)) for b in range(len(batches)))
         course = Course(query, batches, phases)
         known = regime.statistics(query, course.seconds)
         static = static_plans(query, {"pairs": known})
