@@ -13,6 +13,7 @@ ones are joined with each other.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from plait.bench.adapt.harness import (
@@ -25,11 +26,13 @@ from plait.bench.adapt.harness import (
     reaction,
     same_results,
 )
+from plait.bench.adapt.spark_flips import flip_on_spark
 from plait.bench.adapt.static import static_plans
 from plait.bench.adapt.workloads import Key, Regime, make_batches
 from plait.bench.contest import Course
 from plait.bench.report import Claim, Note, Report, at_least, at_most
 from plait.bench.workloads import keyed_query
+from plait.plan.jtree import mjoin
 from plait.query.query import Query
 
 STAR = (("k1", "k2", "k3"), ("k1",), ("k2",), ("k3",))
@@ -48,6 +51,12 @@ class Options(Effort):
     window_seconds: int = 4
     scale: float = 1.0
     """Factor to all rates and numbers of keys: rows grow, the partners of a row stay."""
+    runtimes: str = "local"
+    """Where it is measured: here, or also on Spark (local,spark)."""
+    spark_before: int = 15
+    """Batches before the flip on Spark, where a batch has a price of its own."""
+    spark_after: int = 30
+    spark_scale: float = 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +108,17 @@ def selectivities_flip(scale: float = 1.0) -> Flip:
 
 def rate_flip(options: Options, note: Note) -> Report:
     """A run that re-plans itself and all static plans when another stream becomes the fast one."""
-    return _flip("adapt-rate-flip", rates_flip(options.scale), options, note)
+    return _flip("adapt-rate-flip", rates_flip, options, note)
 
 
 def selectivity_flip(options: Options, note: Note) -> Report:
     """A run that re-plans itself and all static plans when another pair matches often."""
-    return _flip("adapt-selectivity-flip", selectivities_flip(options.scale), options, note)
+    return _flip("adapt-selectivity-flip", selectivities_flip, options, note)
 
 
-def _flip(name: str, flip: Flip, options: Options, note: Note) -> Report:
+def _flip(name: str, make: Callable[[float], Flip], options: Options, note: Note) -> Report:
     report = Report(name, asdict(options))
+    flip = make(options.scale)
     course = flip.course(options)
     query = course.query
     truths = {
@@ -119,7 +129,25 @@ def _flip(name: str, flip: Flip, options: Options, note: Note) -> Report:
     describe(report, played)
     fill_reaction(report, played, options.before)
     report.claims = [*flip_claims(played), same_results([played])]
+    if "spark" in options.runtimes.split(","):
+        _on_spark(report, make(options.spark_scale), options, played, note)
     return report
+
+
+def _on_spark(report: Report, flip: Flip, options: Options, played: Played, note: Note) -> None:
+    """The plans that were best here before and after the flip, and the mjoin, on Spark."""
+    query = flip.query(options)
+    shape = {name: name.partition(",")[0] for name in played.static}
+    flip_on_spark(
+        report,
+        flip.keys,
+        flip.regimes,
+        query,
+        (options.spark_before, options.spark_after),
+        (shape[played.initial], shape[played.best[1]], str(mjoin(query))),
+        options.seed,
+        note,
+    )
 
 
 def fill_reaction(report: Report, played: Played, flip: int) -> None:

@@ -40,6 +40,8 @@ class Job:
     """Whether results are summed up by one aggregate per batch; else they are observed."""
     plan: str = ""
     """The plan of Plait, if it is not to choose one."""
+    adapt: bool | None = None
+    """Whether Plait may change the plan by itself; None as users get it who say nothing."""
     migrate_to: str = ""
     """The plan that Plait goes over to while it runs."""
     strategy: str = ""

@@ -13,7 +13,7 @@ changes when two results exchange a partner.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from plait.query.query import Query
 
 _MODULUS = 2_147_483_647
 _PRIMES = (2_147_483_629, 2_147_483_587, 2_147_483_579, 2_147_483_563, 2_147_483_549)
-_EPOCH = 1_700_000_000
+EPOCH = 1_700_000_000
 """When streams begin, in seconds; not at 0, where Spark's watermarks begin and rows would be late.
 
 Files are modified one second after the other from here: Spark reads them in this order.
@@ -69,21 +69,38 @@ class Workload:
         tables = keyed_tables(self.query, self.rows, self.domain, self.seed)
         for name, table in tables.items():
             at = table.schema.get_field_index("ts")
-            micros = _EPOCH * 1_000_000 + table["ts"].cast(pa.int64()).to_numpy() // 1000 * 1000
+            micros = EPOCH * 1_000_000 + table["ts"].cast(pa.int64()).to_numpy() // 1000 * 1000
             times = pa.array(micros.astype(np.int64)).cast(pa.timestamp("us", "UTC"))
             tables[name] = table.set_column(at, "ts", times)
         return tables
 
 
 def write_parquet(tables: dict[str, pa.Table], batches: int, where: Path) -> None:
+    """The rows of each stream in so many batches of the same size."""
+    write_batches(
+        [
+            {
+                name: table.slice(len(table) * b // batches, _length(len(table), b, batches))
+                for name, table in tables.items()
+            }
+            for b in range(batches)
+        ],
+        where,
+    )
+
+
+def _length(rows: int, batch: int, batches: int) -> int:
+    return rows * (batch + 1) // batches - rows * batch // batches
+
+
+def write_batches(batches: Sequence[Mapping[str, pa.Table]], where: Path) -> None:
     """One file for each stream and batch: `where/s0/000.parquet` and so on."""
-    for name, table in tables.items():
-        (where / name).mkdir(parents=True)
-        for b in range(batches):
-            start, stop = (len(table) * x // batches for x in (b, b + 1))
+    for b, batch in enumerate(batches):
+        for name, table in batch.items():
             path = where / name / f"{b:03}.parquet"
-            pq.write_table(table.slice(start, stop - start), path)
-            os.utime(path, (_EPOCH + b, _EPOCH + b))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(table, path)
+            os.utime(path, (EPOCH + b, EPOCH + b))
 
 
 def result_columns(keys: Sequence[Sequence[str]]) -> list[str]:
