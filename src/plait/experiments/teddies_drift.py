@@ -5,34 +5,30 @@ often, and the third mostly uses keys of its own: whoever visits it first is don
 stream that is changes with the phase, so no static plan is good in all of them. Between phases the
 streams are silent for as long as the window, so that the phases do not mix. Every legal plan runs
 the whole input, each mjoin with every probe order; the processor time of each phase is taken apart.
-The hindsight is the sum, over the phases, of the time of the plan that was best in that phase.
-
-The plans that come into question as the best of a phase then run again, in turn with Teddies: a
-*final*. Others use the machine too, so a ratio is that of runs of the same final, and the median of
-all finals counts.
+The plans that come into question as the best of a phase then run again, in turn with Teddies
+(`plait.bench.contest`).
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
+from plait.bench.contest import Contest, Course, Maker
 from plait.bench.report import Note, Report, Series, at_most, equal, ratio_spread, spread
 from plait.bench.workloads import RATE, keyed_query
 from plait.plan.enumerate import all_plans
-from plait.plan.jtree import Join, Node
+from plait.plan.labels import plan_label
 from plait.plan.routed import POLICIES, Plan, Teddies
 from plait.query.query import Query
 from plait.runtime.local import LocalRun
 
 _HINDSIGHT, _WORST = 1.3, 2.0
 _OWN_KEYS = 1 << 40
-_FINALISTS = 2
-"""Plans that may turn out as the best of a phase."""
 _OURS = "teddies, ordered"
 
 
@@ -66,49 +62,29 @@ def drift(options: Options, note: Note) -> Report:
     tables = drifting_tables(query, options)
     static: dict[str, Plan] = {plan_label(p): p for p in all_plans(query, orders="all")}
     routers: dict[str, Plan] = {f"teddies, {p}": Teddies(policy=p) for p in POLICIES}
-    systems = static | routers
-    times: dict[str, list[list[float]]] = {name: [] for name in systems}
-    results: dict[str, int] = {}
-
-    def run(names: Iterable[str], title: str, keep: bool = True) -> None:
-        for name in names:
-            note(f"{title}: {name}")
-            seconds, results[name] = _measure(query, systems[name], tables, phases, options)
-            if keep:
-                times[name].append(seconds)
-
-    run([next(iter(static)), *routers], "warming up", keep=False)
-    for repeat in range(options.repeats):
-        run(systems, f"run {repeat + 1} of {options.repeats}")
-    medians = {name: np.median(np.array(runs), axis=0) for name, runs in times.items()}
-    worst = max(static, key=lambda n: float(medians[n].sum()))
-    finalists = {
-        name: None
-        for phase in range(phases)
-        for name in sorted(static, key=lambda n: float(medians[n][phase]))[:_FINALISTS]
+    systems: dict[str, Maker] = {
+        name: partial(LocalRun, query, plan) for name, plan in (static | routers).items()
     }
-    first = {name: list(runs) for name, runs in times.items()}
-    for name in (*finalists, *routers):
-        times[name].clear()
+    contest = Contest(_course(query, tables, phases, options), systems, note)
+    contest.warm_up([next(iter(static)), *routers], len(contest.course.batches))
+    for repeat in range(options.repeats):
+        contest.round(systems, f"run {repeat + 1} of {options.repeats}")
+    worst = max(static, key=contest.total)
+    first = {name: contest.totals(name) for name in systems}
+    finalists = contest.finalists(static)
+    contest.forget([*finalists, *routers])
     for final in range(options.finals):
-        run([*finalists, *routers], f"final {final + 1} of {options.finals}")
-    by_phase = {name: np.median(np.array(runs), axis=0) for name, runs in times.items()}
-    best = [min(finalists, key=lambda n: float(by_phase[n][p])) for p in range(phases)]
-    hindsight = [
-        sum(times[name][final][phase] for phase, name in enumerate(best))
-        for final in range(options.finals)
-    ]
-    _describe(report, times, by_phase, results)
+        contest.round([*finalists, *routers], f"final {final + 1} of {options.finals}")
+    best, hindsight = contest.hindsight(finalists)
+    _describe(report, contest)
     report.systems["hindsight"] = {"seconds": spread(hindsight)["median"], "plans": best}
-    always = min(finalists, key=lambda n: float(by_phase[n].sum()))
+    always = min(finalists, key=contest.total)
     for name in routers:
-        mine = [sum(run) for run in times[name]]
+        mine = contest.totals(name)
         report.ratios[name] = {
             "hindsight / ours": ratio_spread(hindsight, mine),
-            "best static plan / ours": ratio_spread([sum(r) for r in times[always]], mine),
-            "worst static plan / ours": ratio_spread(
-                [sum(run) for run in first[worst]], [sum(run) for run in first[name]]
-            ),
+            "best static plan / ours": ratio_spread(contest.totals(always), mine),
+            "worst static plan / ours": ratio_spread(first[worst], first[name]),
         }
     ours = report.ratios[_OURS]
     report.claims = [
@@ -116,37 +92,23 @@ def drift(options: Options, note: Note) -> Report:
                 "our time / its time", 1 / ours["worst static plan / ours"]["median"], 1 / _WORST),
         at_most("hindsight", f"within {_HINDSIGHT} times of the best plan of each phase, known "
                 "afterwards", 1 / ours["hindsight / ours"]["median"], _HINDSIGHT),
-        equal("results", "all find as many results", list(results.values())),
+        equal("results", "all find as many results",
+              [runs[-1].results for runs in contest.runs.values()]),
     ]  # fmt: skip
     return report
 
 
-def _describe(
-    report: Report,
-    times: Mapping[str, list[list[float]]],
-    by_phase: Mapping[str, np.ndarray],
-    results: Mapping[str, int],
-) -> None:
-    for name, seconds in by_phase.items():
+def _describe(report: Report, contest: Contest) -> None:
+    for name, runs in contest.runs.items():
+        seconds = contest.by_phase(name).tolist()
         x = list(range(1, len(seconds) + 1))
-        report.series.append(
-            Series(name, x, seconds.tolist(), "CPU seconds", "phase", y_scale="log")
-        )
-        total = spread([sum(run) for run in times[name]])
+        report.series.append(Series(name, x, seconds, "CPU seconds", "phase", y_scale="log"))
+        total = spread(contest.totals(name))
         report.systems[name] = {
             "seconds": total["median"],
             "spread": total,
-            "results": results[name],
+            "results": runs[-1].results,
         }
-
-
-def plan_label(plan: Node) -> str:
-    """A plan's shape and, where it is an mjoin, its probe orders."""
-    if isinstance(plan, Join) and len(plan.children) > 2:
-        names = [str(child) for child in plan.children]
-        orders = ("".join(names[k][-1] for k in order) for order in plan.orders)
-        return f"{plan} {' '.join(orders)}"
-    return str(plan)
 
 
 def drifting_tables(query: Query, options: Options) -> dict[str, pa.Table]:
@@ -172,21 +134,15 @@ def drifting_tables(query: Query, options: Options) -> dict[str, pa.Table]:
     return tables
 
 
-def _measure(
-    query: Query, plan: Plan, tables: dict[str, pa.Table], phases: int, options: Options
-) -> tuple[list[float], int]:
-    """The processor seconds of each phase, and the results."""
-    pa.set_cpu_count(1)
-    run = LocalRun(query, plan)
-    seconds = []
-    for phase in range(phases):
-        began = time.process_time()
-        for batch in range(options.batches):
-            start, stop = (
-                phase * options.rows + options.rows * b // options.batches
-                for b in (batch, batch + 1)
-            )
-            for _ in run.stream({n: t.slice(start, stop - start) for n, t in tables.items()}):
-                pass
-        seconds.append(time.process_time() - began)
-    return seconds, run.counts.results
+def _course(query: Query, tables: dict[str, pa.Table], phases: int, options: Options) -> Course:
+    """Every phase in batches of the same size."""
+    edges = [
+        phase * options.rows + options.rows * batch // options.batches
+        for phase in range(phases)
+        for batch in range(options.batches)
+    ]
+    batches = [
+        {name: table.slice(start, stop - start) for name, table in tables.items()}
+        for start, stop in pairwise([*edges, phases * options.rows])
+    ]
+    return Course(query, batches, tuple(b // options.batches for b in range(len(batches))))
