@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from plait.bench.contest import Contest, Course, Outcome, measure
+from plait.bench.contest import Contest, Course, Outcome, measure, measure_in_turn
 from plait.bench.workloads import keyed_query, keyed_tables
 from plait.plan.jtree import parse_shape
 from plait.runtime.local import LocalRun
@@ -101,3 +101,22 @@ def test_what_takes_too_long_is_stopped() -> None:
     found.round("ab", "heat", stop=1e-9)
     assert [len(found.runs[n][0].seconds) for n in "ab"] == [4, 1]
     assert found.runs["b"][0].phases[1] == math.inf
+
+
+def test_in_turn_each_system_is_first_and_all_take_every_batch() -> None:
+    given = course(batches=6)
+    took: list[str] = []
+
+    class Told(LocalRun):
+        def __init__(self, name: str) -> None:
+            super().__init__(given.query)
+            self.name = name
+
+        def stream(self, batch):  # type: ignore[no-untyped-def]
+            took.append(self.name)
+            yield from super().stream(batch)
+
+    found = measure_in_turn(given, {name: partial(Told, name) for name in "abc"})
+    assert [took[i : i + 3] for i in range(0, 9, 3)] == [list("bca"), list("cab"), list("abc")]
+    assert len(took) == 18 and len({o.results for o in found.values()}) == 1
+    assert all(len(o.seconds) == 6 and not o.stopped for o in found.values())

@@ -1,8 +1,8 @@
 """Several systems over the same batches, in turn: processor time per batch and phase.
 
-Others use the machine too, so what counts are ratios of runs that follow each other: systems run
-in turn, in rounds, and a ratio is that of two runs of the same round; the median of all rounds
-counts. One thread does the work, and its processor time is taken.
+Others use the machine too, so what counts are ratios of runs that are made together: one after
+the other in rounds, or batch by batch in turn. A ratio is that of two runs of the same round, and
+the median of all rounds counts. One thread does the work, and its processor time is taken.
 
 *Heats* are for all systems, once or twice; a system that takes far too long is stopped. Those that
 come into question as the best of a phase then run again, in turn with the system that is looked
@@ -83,40 +83,70 @@ class Outcome:
         return sum(self.seconds)
 
 
+class _Lane:
+    """One system on its way through the batches."""
+
+    def __init__(self, course: Course, make: Maker) -> None:
+        self._course, self._make = course, make
+        self._runs = list[LocalRun]()
+        self._seconds, self._sizes = list[float](), list[int]()
+        self._phases = [0.0] * (max(course.phases) + 1)
+        self.used = 0.0
+
+    def step(self, number: int) -> None:
+        """Take the next batch."""
+        if number in self._course.starts:
+            self._runs.append(self._make())
+        run = self._runs[-1]
+        began = time.process_time()
+        for _ in run.stream(self._course.batches[number]):
+            pass
+        took = time.process_time() - began
+        self._seconds.append(took)
+        self._phases[self._course.phases[number]] += took
+        self._sizes.append(run.engine.nbytes)
+        self.used += took
+
+    def outcome(self) -> Outcome:
+        """What became of it so far."""
+        done, runs = len(self._seconds), self._runs
+        unfinished = set(self._course.phases[done:])
+        return Outcome(
+            tuple(self._seconds),
+            tuple(math.inf if p in unfinished else s for p, s in enumerate(self._phases)),
+            sum(run.counts.results for run in runs),
+            tuple(self._sizes),
+            ", ".join(str(run.plan) for run in runs),
+            tuple(_moves(runs, self._course)),
+            tuple(event.brief() for run in runs for event in run.events),
+            stopped=bool(unfinished),
+        )
+
+
 def measure(course: Course, make: Maker, limit: float = math.inf) -> Outcome:
     """Run a system over all batches, or until it has used `limit` seconds of processor time."""
     pa.set_cpu_count(1)
-    runs = list[LocalRun]()
-    seconds, sizes = list[float](), list[int]()
-    phases = [0.0] * (max(course.phases) + 1)
-    used = 0.0
-    for number, (batch, phase) in enumerate(zip(course.batches, course.phases, strict=True)):
-        if number in course.starts:
-            runs.append(make())
-        began = time.process_time()
-        for _ in runs[-1].stream(batch):
-            pass
-        took = time.process_time() - began
-        seconds.append(took)
-        phases[phase] += took
-        sizes.append(runs[-1].engine.nbytes)
-        used += took
-        if used > limit:
+    lane = _Lane(course, make)
+    for number in range(len(course.batches)):
+        lane.step(number)
+        if lane.used > limit:
             break
-    stopped = len(seconds) < len(course.batches)
-    if stopped:
-        unfinished = set(course.phases[len(seconds) :])
-        phases = [math.inf if p in unfinished else s for p, s in enumerate(phases)]
-    return Outcome(
-        tuple(seconds),
-        tuple(phases),
-        sum(run.counts.results for run in runs),
-        tuple(sizes),
-        ", ".join(str(run.plan) for run in runs),
-        tuple(_moves(runs, course)),
-        tuple(event.brief() for run in runs for event in run.events),
-        stopped,
-    )
+    return lane.outcome()
+
+
+def measure_in_turn(course: Course, systems: Mapping[str, Maker]) -> dict[str, Outcome]:
+    """Run several systems at once: each batch goes to one after the other, each first in turn.
+
+    Whatever else the machine does hits all of them alike.
+    """
+    pa.set_cpu_count(1)
+    lanes = {name: _Lane(course, make) for name, make in systems.items()}
+    order = list(lanes.values())
+    for number in range(len(course.batches)):
+        order = order[1:] + order[:1]
+        for lane in order:
+            lane.step(number)
+    return {name: lane.outcome() for name, lane in lanes.items()}
 
 
 def _moves(runs: Sequence[LocalRun], course: Course) -> Iterator[Move]:
@@ -155,6 +185,14 @@ class Contest:
             limit = stop * min(done) if done else math.inf
             found = measure(self.course, self.systems[name], limit)
             self.runs.setdefault(name, []).append(found)
+
+    def in_turn(self, names: Iterable[str], title: str) -> None:
+        """Run systems at once, batch by batch."""
+        among = list(names)
+        self.note(f"{title}: {', '.join(among)}")
+        found = measure_in_turn(self.course, {name: self.systems[name] for name in among})
+        for name, outcome in found.items():
+            self.runs.setdefault(name, []).append(outcome)
 
     def totals(self, name: str) -> list[float]:
         """Seconds of every run."""

@@ -11,16 +11,17 @@ from plait.bench.adapt.flips import CHAIN, STAR, rates_flip, selectivities_flip
 from plait.bench.adapt.stationary import KEYS, noise
 from plait.bench.adapt.stationary import Options as Noise
 from plait.bench.adapt.workloads import (
+    Batches,
     Key,
     Regime,
     agreement,
     between,
     make_batches,
-    matches,
     mean,
 )
 from plait.bench.workloads import keyed_query
 from plait.kernels.jit import Ints
+from plait.query.query import Query
 
 SECOND = 1_000_000
 
@@ -28,6 +29,24 @@ SECOND = 1_000_000
 def column(batches: list[dict[str, object]], stream: str, name: str) -> Ints:
     parts = [batch[stream][name].to_numpy() for batch in batches]  # type: ignore[index]
     return np.concatenate(parts)
+
+
+def matches(batches: Batches, query: Query) -> dict[str, float]:
+    """How often the pairs of rows of each equality agree, over all rows of the batches.
+
+    It is measured on the rows, so it says whether they are what a regime promises.
+    """
+    found = {}
+    for e in query.equalities:
+        sides = [
+            np.concatenate([batch[c.stream][c.name].to_numpy() for batch in batches])
+            for c in (e.left, e.right)
+        ]
+        (left, many), (right, more) = (np.unique(s, return_counts=True) for s in sides)
+        _, mine, its = np.intersect1d(left, right, assume_unique=True, return_indices=True)
+        pairs = float(many[mine] @ more[its])
+        found[str(e)] = pairs / max(1, len(sides[0]) * len(sides[1]))
+    return found
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from functools import partial
 
 from plait.bench.adapt.flips import STAR
 from plait.bench.adapt.harness import Effort, Played, describe, play, same_results
-from plait.bench.adapt.static import planned, static_plans
+from plait.bench.adapt.static import name_of, planned, static_plans
 from plait.bench.adapt.workloads import Key, Regime, make_batches
 from plait.bench.contest import Course
 from plait.bench.report import Claim, Note, Report, at_least, at_most
@@ -89,8 +89,7 @@ def correlated(options: Options, note: Note) -> Report:
         course = Course(query, batches, phases)
         known = regime.statistics(query, course.seconds)
         static = static_plans(query, {"pairs": known})
-        start = planned(query, known)
-        initial = next(name for name, plan in static.items() if plan == start)
+        initial = name_of(planned(query, known), static)
         played = play(course, static, options, partial(_noted, note, title), initial)
         describe(report, played, f"{title}: ")
         report.claims += _claims(title, played)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 
 from plait.bench.adapt.flips import CHAIN, rates_flip
 from plait.bench.adapt.harness import HINDSIGHT, Effort, describe, play, same_results
-from plait.bench.adapt.static import planned, static_plans
+from plait.bench.adapt.static import name_of, planned, static_plans
 from plait.bench.adapt.workloads import Key, Regime, between, make_batches, mean
 from plait.bench.contest import Course
 from plait.bench.report import Note, Report, at_least, at_most
@@ -118,9 +118,7 @@ def oscillation(options: OscillationOptions, note: Note) -> Report:
         "the other half": regimes[-1].statistics(query, course.seconds),
     }
     static = static_plans(query, truths)
-    start = planned(query, known)
-    initial = next(name for name, plan in static.items() if plan == start)
-    played = play(course, static, options, note, initial)
+    played = play(course, static, options, note, name_of(planned(query, known), static))
     describe(report, played)
     report.claims = [
         at_most("oscillation", f"at most {_OSCILLATION} times the time of the best static plan, "

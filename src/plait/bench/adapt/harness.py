@@ -21,6 +21,8 @@ from plait.runtime.local import LocalRun
 
 OURS = "adaptive"
 HINDSIGHT = "hindsight"
+_FEW_PHASES = 3
+"""More are not marked in figures."""
 
 
 def adaptive(query: Query, plan: Node, budget: Budget | None = None) -> LocalRun:
@@ -102,10 +104,7 @@ def play(
     contest.warm_up([OURS])
     contest.forget([*finalists, OURS])
     for final in range(effort.finals):
-        # Whoever runs after a large plan finds the machine as that one left it: each in its turn.
-        order = [*finalists, OURS]
-        order = order[final % len(order) :] + order[: final % len(order)]
-        contest.round(order, f"final {final + 1} of {effort.finals}")
+        contest.in_turn([*finalists, OURS], f"final {final + 1} of {effort.finals}")
     best, hindsight = contest.hindsight(finalists)
     always = min(finalists, key=contest.total)
     return Played(contest, tuple(static), start, tuple(best), always, tuple(hindsight))
@@ -146,11 +145,8 @@ def describe(report: Report, played: Played, prefix: str = "") -> None:
         report.marks += [
             Mark(f"phase {b + 1}", n + 1)
             for n, (a, b) in enumerate(pairwise(phases))
-            if a != b and max(phases) <= _FEW_PHASES
+            if a != b and max(phases) < _FEW_PHASES
         ]
-
-
-_FEW_PHASES = 3
 
 
 def per_batch(label: str, outcome: Outcome) -> Series:

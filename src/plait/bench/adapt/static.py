@@ -42,5 +42,10 @@ def planned(query: Query, statistics: Statistics) -> Node:
     return joins.plan(choose(joins, Budget()).plan)
 
 
+def name_of(plan: Node, plans: Mapping[str, Node]) -> str:
+    """What a plan is called among others."""
+    return next(name for name, other in plans.items() if other == plan)
+
+
 def _joins(query: Query, statistics: Statistics) -> Joins:
     return Joins(Model(query, statistics, load(), draws=_DRAWS))

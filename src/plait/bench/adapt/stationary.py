@@ -8,21 +8,21 @@ loop is the ratio of their processor times.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
-import pyarrow as pa
 
-from plait.bench.adapt.harness import adaptive
+from plait.bench.adapt.harness import OURS, adaptive
 from plait.bench.adapt.static import planned
 from plait.bench.adapt.workloads import Key, Regime, make_batches
-from plait.bench.contest import Batches
-from plait.bench.report import Note, Report, Series, at_most, equal, spread
+from plait.bench.contest import Contest, Course, Maker
+from plait.bench.report import Note, Report, Series, at_most, equal, ratio_spread
 from plait.bench.workloads import keyed_query
 from plait.runtime.local import LocalRun
 
 KEYS = (("k1",), ("k1", "k2"), ("k2",))
+WITHOUT = "without the loop"
 _SECOND = 1_000_000
 _OVERHEAD = 1.03
 _WARM_UP = 20
@@ -63,52 +63,32 @@ def stationary(options: Options, note: Note) -> Report:
     note("drawing rows")
     batches = make_batches(query, [regime] * seconds, 1.0, options.seed)
     plan = planned(query, regime.statistics(query, 1.0))
-    rows = sum(table.num_rows for batch in batches for table in batch.values())
-    ratios, moves, results = list[float](), list[int](), list[int]()
-    totals: dict[str, list[float]] = {"adaptive": [], "without the loop": []}
-    note("warming up")
-    twins((adaptive(query, plan), LocalRun(query, plan)), batches[:_WARM_UP])
+    course = Course(query, batches, (0,) * len(batches))
+    systems: dict[str, Maker] = {
+        OURS: partial(adaptive, query, plan),
+        WITHOUT: partial(LocalRun, query, plan),
+    }
+    contest = Contest(course, systems, note)
+    contest.warm_up(systems, _WARM_UP)
     for repeat in range(options.repeats):
-        note(f"run {repeat + 1} of {options.repeats}")
-        runs = (adaptive(query, plan), LocalRun(query, plan))
-        mine, its = twins(runs, batches)
-        ratios.append(float(mine.sum() / its.sum()))
-        totals["adaptive"].append(float(mine.sum()))
-        totals["without the loop"].append(float(its.sum()))
-        moves.append(len(runs[0].migrations))
-        results += [run.counts.results for run in runs]
-    for name, taken in totals.items():
-        report.systems[name] = {
-            "seconds": spread(taken)["median"],
-            "spread": spread(taken),
-            "rows": rows,
-            "results": results[0],
-            "plan": str(plan),
-        }
-    report.systems["adaptive"]["migrations"] = moves
-    report.ratios["adaptive / without the loop"] = spread(ratios)
-    report.series.append(per_batch_ratio(mine, its))
+        contest.in_turn(systems, f"run {repeat + 1} of {options.repeats}")
+    ratio = ratio_spread(contest.totals(OURS), contest.totals(WITHOUT))
+    moves = [len(outcome.moves) for outcome in contest.runs[OURS]]
+    results = [outcome.results for runs in contest.runs.values() for outcome in runs]
+    for name in systems:
+        report.systems[name] = contest.figures(name) | {"rows": course.rows, "plan": str(plan)}
+    report.systems[OURS]["migrations"] = moves
+    report.ratios[f"{OURS} / {WITHOUT}"] = ratio
+    last = (np.array(contest.runs[name][-1].seconds) for name in systems)
+    report.series.append(per_batch_ratio(*last))
     report.claims = [
-        at_most("no-migration", f"noise over {rows} rows triggers no migration: migrations of a "
-                "run", float(max(moves)), 0.0),
+        at_most("no-migration", f"noise over {course.rows} rows triggers no migration: those of "
+                "a run", float(max(moves)), 0.0),
         at_most("overhead", "the loop costs at most 3 % of the processor time",
-                spread(ratios)["median"], _OVERHEAD),
+                ratio["median"], _OVERHEAD),
         equal("results", "all find as many results", results),
     ]  # fmt: skip
     return report
-
-
-def twins(runs: tuple[LocalRun, LocalRun], batches: Batches) -> tuple[np.ndarray, np.ndarray]:
-    """The processor seconds of two runs for every batch, which they take in turn."""
-    pa.set_cpu_count(1)
-    seconds = np.zeros((2, len(batches)))
-    for b, batch in enumerate(batches):
-        for r in (b % 2, 1 - b % 2):
-            began = time.process_time()
-            for _ in runs[r].stream(batch):
-                pass
-            seconds[r, b] = time.process_time() - began
-    return seconds[0], seconds[1]
 
 
 def per_batch_ratio(mine: np.ndarray, its: np.ndarray) -> Series:

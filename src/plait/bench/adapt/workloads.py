@@ -181,21 +181,3 @@ def _draw(
         alone = (coin if together else rng.random(rows)) >= key.share
         values[alone] = _OWN_KEYS + rng.integers(0, _OWN_KEYS, int(alone.sum()))
     return values
-
-
-def matches(batches: Batches, query: Query) -> dict[str, float]:
-    """How often the pairs of rows of each equality agree, over all rows of the batches.
-
-    It is measured on the rows, so it says whether they are what a regime promises.
-    """
-    found = {}
-    for e in query.equalities:
-        sides = [
-            np.concatenate([batch[c.stream][c.name].to_numpy() for batch in batches])
-            for c in (e.left, e.right)
-        ]
-        (left, many), (right, more) = (np.unique(s, return_counts=True) for s in sides)
-        _, mine, its = np.intersect1d(left, right, assume_unique=True, return_indices=True)
-        pairs = float(many[mine] @ more[its])
-        found[str(e)] = pairs / max(1, len(sides[0]) * len(sides[1]))
-    return found
