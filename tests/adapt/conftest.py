@@ -22,21 +22,23 @@ def query() -> Query:
     return QUERY
 
 
-def batches(seconds: int, often: Callable[[int], str], seed: int = 1) -> list[Batch]:
+def batches(
+    seconds: int, often: Callable[[int], str], seed: int = 1, rate: int = RATE
+) -> list[Batch]:
     """A batch for every second; `often` says whose matches are frequent in it: "k" or "m"."""
     found = []
     for second in range(seconds):
         batch = {}
         for i, stream in enumerate(QUERY.streams):
             rng = np.random.default_rng([seed, second, i])
-            times = second * 1_000_000 + np.sort(rng.integers(0, 1_000_000, RATE))
+            times = second * 1_000_000 + np.sort(rng.integers(0, 1_000_000, rate))
             columns = {
-                name: rng.integers(0, 50 if often(second) == name else 50_000, RATE)
+                name: rng.integers(0, 50 if often(second) == name else 50_000, rate)
                 for name in stream.schema.names
                 if name in "km"
             }
             columns["ts"] = pa.array(times).cast(pa.timestamp("us"))
-            columns["v"] = np.arange(RATE)
+            columns["v"] = np.arange(rate)
             batch[stream.name] = pa.table(columns).select(stream.schema.names)
         found.append(batch)
     return found

@@ -14,7 +14,7 @@ from plait.optimize.costs import DEFAULT
 from plait.plan.jtree import parse_shape
 from plait.runtime.local import LocalRun
 
-POLICY = Policy(sampling=0.5, effort=1.0)
+POLICY = Policy(sampling=0.5, effort=1.0, look=0.0)
 
 
 @pytest.fixture(scope="module")

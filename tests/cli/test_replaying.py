@@ -24,7 +24,7 @@ JOIN s2 c ON b.m = c.m AND c.ts BETWEEN b.ts - INTERVAL 4 SECONDS AND b.ts + INT
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The events of a run over files."""
     root = tmp_path_factory.mktemp("replay")
-    tables = batches(20, lambda s: "k" if s < 10 else "m")
+    tables = batches(20, lambda s: "k" if s < 10 else "m", rate=3_000)
     options = []
     for name in ("s0", "s1", "s2"):
         pq.write_table(pa.concat_tables([b[name] for b in tables]), root / f"{name}.parquet")

@@ -39,6 +39,7 @@ def eager(half_life: float, latency: float | None) -> Policy:
         confirm=1,
         rest=0.0,
         drift=0.0,
+        look=0.0,
         effort=1.0,
         sampling=1.0,
         sample_rows=4,

@@ -39,7 +39,7 @@ T = TypeVar("T")
 _MATCHES = 200.0
 """Matches that a sample should find: then it is sure enough by itself."""
 
-_PIECES = 16
+_PIECES = 8
 """Pieces of a batch where memory is limited."""
 
 _NEWEST = 0.25
@@ -63,17 +63,26 @@ class Adapter:
     """The loop of one engine.
 
     `state` is what `to_dict` gave earlier, perhaps in another process; with it the loop goes on.
+    Batches are looked at together until they have taken `look` seconds: looking has its price.
     """
 
     def __init__(
-        self, setting: Setting, *, state: Mapping[str, Any] | None = None, processor: int = 0
+        self,
+        setting: Setting,
+        *,
+        state: Mapping[str, Any] | None = None,
+        processor: int = 0,
+        look: float = 0.0,
     ) -> None:
+        self._look = look
         self.loop = Loop.of(setting) if state is None else Loop.from_dict(state, setting)
         self.processor = processor
         self._events: list[Event] = []
         self._watch: Watch | None = None
         self._seconds = 0.0
         self._batch = 0
+        self._oldest: int | None = None
+        """The oldest event time of the first batch."""
         self._pending: tuple[Decision, Node, bool] | None = None
         self._following: str = "" if state is None else state["following"]
 
@@ -108,12 +117,13 @@ class Adapter:
     ) -> list[Piece]:
         """The batch in pieces, between which the plan may change.
 
-        It is one piece, unless memory is limited: then it matters how soon the loop takes notice.
+        It is one piece, unless memory comes to an end: then it matters how soon the loop notices.
         `newest` is the newest event time of all streams, this batch included.
         """
         self._batch = batch
         whole = Piece(arrivals, watermarks, newest)
-        if not self.limited:
+        memory = self.loop.setting.budget.memory
+        if memory is None or 2 * self.loop.knowledge.nbytes < memory:
             return [whole]
         found = [
             Piece(part, marks, max(int(a.times[-1]) for a in part.values() if len(a)))
@@ -126,8 +136,9 @@ class Adapter:
         """Before a piece of a batch."""
         if not self.loop.batches and not self._events:
             self._start(engine)
-        self._watch = Watch(engine)
-        self._seconds = 0.0
+        if self._watch is None or not self._watch.sees(engine):
+            self._watch = Watch(engine)
+            self._seconds = 0.0
 
     def foresee(self, engine: Engine, piece: Piece) -> Decision | None:
         """What to do before these are joined, for lack of memory; nothing if there is no limit."""
@@ -149,10 +160,14 @@ class Adapter:
         loop, plan = self.loop, plan_of(engine)
         if not isinstance(plan, Join | Leaf) or piece.newest <= BEFORE_ALL_TIMES:
             return None
+        if self._oldest is None:
+            times = [int(a.times[0]) for a in piece.arrivals.values() if len(a)]
+            self._oldest = min(times, default=piece.newest)
+        if self._seconds < self._look and not self.limited:
+            return None
         since = loop.knowledge.time
         if not loop.batches:
-            times = [int(a.times[0]) for a in piece.arrivals.values() if len(a)]
-            since = min(times, default=piece.newest)
+            since = self._oldest
         seen = Seen(
             max(piece.newest, since),
             max(0.0, (piece.newest - since) / 1e6),
@@ -161,6 +176,7 @@ class Adapter:
             self._seconds,
             engine.nbytes,
         )
+        self._watch = None
         loop.see(seen, migrating=engine.migrating)
         self._ended(engine)
         if engine.migrating:
@@ -273,13 +289,15 @@ class Adapter:
             standing=self._standing(plan),
             decision=decision.to_dict(),
         )
-        if not decision.fits:
+        short = "" if decision.fits or decision.resource is None else decision.resource
+        if short and short != loop.short:
             self._tell(
                 "unqualified",
                 plan=plan_label(plan),
                 resource=decision.resource,
                 reasons=list(decision.reasons),
             )
+        loop.short = short
         if decision.kind != "move" or decision.plan is None:
             return None
         self._pending = (decision, plan, False)

@@ -35,6 +35,9 @@ _ALLOWANCE = 0.02
 _LEAST_BATCHES = 3
 """Batches before plans are first compared, and in a trial."""
 
+_FASTER = 1.25
+"""How much faster than expected rows must come for a look ahead."""
+
 _PRICES = (0.1, 20.0)
 """What may be true of a price; beyond that something else went wrong."""
 
@@ -97,6 +100,10 @@ class Loop:
     """Samples that were drawn to learn it."""
     learned: bool = False
     """Whether there was one since the last comparison."""
+    short: str = ""
+    """The resource that no plan has enough of, if it was found so."""
+    foreseen: list[float] = field(default_factory=list)
+    """The rates for which it was last looked ahead."""
 
     @classmethod
     def of(cls, setting: Setting) -> Loop:
@@ -162,12 +169,15 @@ class Loop:
             return False
         if self.confirmed and (self.learned or not self.learn):
             return True
+        memory = self.setting.budget.memory
+        if memory is not None and self.knowledge.nbytes > memory and not self.short:
+            return True
         return self.reference is None or self._drifted(self.reference)
 
     def may_sample(self) -> bool:
         """Whether there is time for another sample."""
         share = self.setting.policy.sampling
-        if not share:
+        if not share or (self.learn and self.learned):
             return False
         allowed = self.sampling <= share * (self.joining + _ALLOWANCE)
         return allowed or (bool(self.learn) and self._worth_it())
@@ -195,6 +205,7 @@ class Loop:
         self._set_price(model, plan)
         decision = self._decide(model, known, plan)
         self.reference = self._estimates()
+        self.foreseen = []
         self.learn, self.learned = decision.learn, False
         if decision.better:
             self.confirmed += 1
@@ -209,6 +220,14 @@ class Loop:
         memory = self.setting.budget.memory
         if memory is None or not self.knowledge.heard:
             return None
+        usual = [n / self.knowledge.span for n in self.knowledge.rows]
+        expected = self.foreseen or usual
+        crowded = self.knowledge.nbytes > (1 - self.setting.policy.headroom) * memory
+        if not crowded and all(r <= _FASTER * e for r, e in zip(rates, expected, strict=True)):
+            return None
+        if crowded and self.short:
+            return None
+        self.foreseen = [max(pair) for pair in zip(rates, usual, strict=True)]
         known = self.statistics()
         faster = {
             name: Estimate(max(rate, known.rates[name].value), ROWS_PER_SECOND)
@@ -315,8 +334,9 @@ class Loop:
 
 
 _PLAIN = (
-    "batches", "joining", "comparing", "sampling", "migrated", "confirmed", "gain",
-    "regret", "pursued", "price", "overhead", "banned", "failures", "reference", "learned", "tries",
+    "batches", "joining", "comparing", "sampling", "migrated", "confirmed", "gain", "regret",
+    "pursued", "price", "overhead", "banned", "failures", "reference", "learned", "tries", "short",
+    "foreseen",
 )  # fmt: skip
 
 

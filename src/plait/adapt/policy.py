@@ -40,9 +40,12 @@ class Policy:
     """The least time between two migrations; by default one window."""
     drift: float = 0.2
     """How far an estimate must have moved, since plans were last compared, to compare again."""
+    look: float = 0.02
+    """Batches in one process are looked at together until they have taken so many seconds of CPU.
+    On Spark every batch is looked at."""
     effort: float = 0.01
     """The share of the time that may go into comparing plans."""
-    sampling: float = 0.01
+    sampling: float = 0.005
     """The share of the time that may go into looking at what the plan never looks up."""
     pursuit: float = 0.3
     """Beyond these shares, how much of what staying with a worse plan costs may go into making sure
@@ -64,7 +67,7 @@ class Policy:
     def __post_init__(self) -> None:
         for name in ("margin", "sampling", "effort", "confidence", "headroom"):
             self._check(name, most=1.0)
-        for name in ("least", "payback", "drift", "pursuit", "tolerance", "backoff"):
+        for name in ("least", "payback", "drift", "look", "pursuit", "tolerance", "backoff"):
             self._check(name)
         for name in ("half_life", "rest", "latency", "trial"):
             if getattr(self, name) is not None:

@@ -16,7 +16,7 @@ from plait.engine.ingest import Arrivals
 ROWS_PER_SLICE = 8192
 """Below this a slice costs more in calls than it saves in cache misses."""
 
-LEAST_PIECE = 256
+LEAST_PIECE = 1024
 """Rows of a piece at least."""
 
 Slice = dict[int, tuple[int, int]]

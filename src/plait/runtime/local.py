@@ -103,7 +103,8 @@ class LocalRun:
         self._adapter: Adapter | None = None
         if adapt and isinstance(self.plan, Join | Leaf):
             policy = Policy() if adapt is True else adapt
-            self._adapter = Adapter(Setting(query, policy, budget or Budget(), costs or load()))
+            setting = Setting(query, policy, budget or Budget(), costs or load())
+            self._adapter = Adapter(setting, look=policy.look)
 
     @property
     def watermarks(self) -> dict[str, int | None]:
