@@ -347,11 +347,17 @@ def bench(
     minutes: Annotated[
         float | None, typer.Option(metavar="M", help="How long, for those that run for a time.")
     ] = None,
+    runtime: Annotated[
+        Literal["local", "spark"] | None,
+        typer.Option(help="Where, for those that can run on both; spark: on both."),
+    ] = None,
 ) -> None:
     """Measure Plait, beside its peers."""
     from plait.cli.measuring import measure
 
     given = [*(option or []), *([] if minutes is None else [f"minutes={minutes:g}"])]
+    if runtime is not None:
+        given.append(f"runtimes={'local' if runtime == 'local' else 'local,spark'}")
     measure("bench", name, list_, json, plot, given)
 
 
