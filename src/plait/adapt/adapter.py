@@ -285,7 +285,7 @@ class Adapter:
         loop = self.loop
         self._tell(
             "compared",
-            statistics=statistics_to_dict(loop.statistics()),
+            statistics=statistics_to_dict(loop.known),
             standing=self._standing(plan),
             decision=decision.to_dict(),
         )

@@ -13,7 +13,7 @@ parallel track is under way, only a lack of memory or CPU changes the plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -104,6 +104,8 @@ class Loop:
     """The resource that no plan has enough of, if it was found so."""
     foreseen: list[float] = field(default_factory=list)
     """The rates for which it was last looked ahead."""
+    known: Statistics = field(default_factory=Statistics)
+    """What the last decision was made from."""
 
     @classmethod
     def of(cls, setting: Setting) -> Loop:
@@ -189,12 +191,12 @@ class Loop:
 
     def orders(self) -> list[tuple[int, ...]]:
         """Which streams to join in samples, the most wanted first: each an order of streams."""
-        model_of = self.setting.query.graph
+        graph = self.setting.query.graph
         # A large set is put together from smaller ones: these are learnt on the way.
         largest = sorted(self.learn, key=int.bit_count, reverse=True)
-        wanted = [_order(model_of.neighbours, u) for u in largest]
+        wanted = [_order(graph.neighbours, u) for u in largest]
         size = self.knowledge.streams
-        pairs = [(i, j) for i in range(size) for j in model_of.neighbours(i) if i < j]
+        pairs = [(i, j) for i in range(size) for j in graph.neighbours(i) if i < j]
         unsure = sorted((self.knowledge.confidence((1 << i, 1 << j)), i, j) for i, j in pairs)
         return wanted + [(i, j) for sure, i, j in unsure if sure < self.setting.policy.confidence]
 
@@ -260,6 +262,7 @@ class Loop:
     # -- inside
 
     def _decide(self, model: Model, known: Statistics, plan: Node) -> Decision:
+        self.known = known
         standing = Standing(
             plan,
             self.time,
@@ -340,7 +343,7 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def _order(neighbours: Any, streams: int) -> tuple[int, ...]:
+def _order(neighbours: Callable[[int], frozenset[int]], streams: int) -> tuple[int, ...]:
     """The streams of a connected set, each after a neighbour."""
     left = list(bits(streams))
     order = [left.pop(0)]
