@@ -184,7 +184,10 @@ class Adapter:
         self._sample(engine)
         if (back := self._judge(plan)) is not None:
             return back
-        return self._compare(plan)
+        decision = self._compare(plan)
+        if loop.learn and not loop.learned:
+            self._sample(engine)
+        return decision
 
     def chooser(self, engine: Engine) -> Chooser:
         """Chooses how to get to the plan that was decided on."""

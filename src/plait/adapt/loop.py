@@ -169,8 +169,8 @@ class Loop:
         allowed = self.setting.policy.effort * self.joining + _ALLOWANCE
         if self.comparing > allowed and not self._worth_it():
             return False
-        if self.confirmed and (self.learned or not self.learn):
-            return True
+        if self.confirmed:
+            return self.learned or not self.learn
         memory = self.setting.budget.memory
         if memory is not None and self.knowledge.nbytes > memory and not self.short:
             return True
@@ -186,7 +186,7 @@ class Loop:
 
     def _worth_it(self) -> bool:
         """Whether staying costs so much that some of it should go into making sure."""
-        ahead = self.gain * self.setting.half_life
+        ahead = self.gain * self.setting.window
         return self.pursued < self.setting.policy.pursuit * max(self.regret, ahead)
 
     def orders(self) -> list[tuple[int, ...]]:

@@ -47,9 +47,9 @@ class Policy:
     """The share of the time that may go into comparing plans."""
     sampling: float = 0.005
     """The share of the time that may go into looking at what the plan never looks up."""
-    pursuit: float = 0.3
-    """Beyond these shares, how much of what staying with a worse plan costs may go into making sure
-    of a better one."""
+    pursuit: float = 0.5
+    """Beyond these shares, how much of what staying with a worse plan has cost, or will in a
+    window, may go into making sure of a better one."""
     sample_rows: int = 512
     """Rows of each stream in such a sample."""
     latency: float | None = None
