@@ -28,24 +28,27 @@ _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 _JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 
-PLAIT, NATIVE, ROCKSDB, FLINK, FLINK_ROCKSDB = (
+PLAIT, NATIVE, ROCKSDB, ROCKSDB_4, FLINK, FLINK_ROCKSDB = (
     "plait",
     "native-hdfs",
     "native-rocksdb",
+    "native-rocksdb-4",
     "flink",
     "flink-rocksdb",
 )
-DEFAULT = (PLAIT, NATIVE, ROCKSDB, FLINK)
+DEFAULT = (PLAIT, NATIVE, ROCKSDB, ROCKSDB_4, FLINK)
 SETUP: dict[str, str] = {
     PLAIT: "Spark's transformWithState, RocksDB state with changelogs",
     NATIVE: "Spark's chained joins, HDFS-backed state, join state format 2",
-    ROCKSDB: "Spark's chained joins, RocksDB state with changelogs, join state format 4",
+    ROCKSDB: "Spark's chained joins, RocksDB state with changelogs, join state format 2 (default)",
+    ROCKSDB_4: "Spark's chained joins, RocksDB state with changelogs, join state format 4",
     FLINK: "Flink's interval joins, heap state, from CSV",
     FLINK_ROCKSDB: "Flink's interval joins, RocksDB state, from CSV",
 }
 _SETTINGS: dict[str, dict[str, str]] = {
     NATIVE: {_PROVIDER: _HDFS, _JOIN_FORMAT: "2"},
-    ROCKSDB: {_JOIN_FORMAT: "4"},
+    ROCKSDB: {_JOIN_FORMAT: "2"},
+    ROCKSDB_4: {_JOIN_FORMAT: "4"},
 }
 _WARM_UP = 2
 """Batches that do not count as steady: Spark starts, code is compiled, windows fill."""
