@@ -7,7 +7,7 @@ import pytest
 
 import plait
 from plait.api import Join
-from plait.errors import BudgetError, MemoryExceeded, NoQualifiedPlan, PlanError
+from plait.errors import BudgetError, MemoryExceeded, NoQualifiedPlan, PlanError, PolicyError
 
 ROWS = 3_000
 KNOWN = {
@@ -86,3 +86,10 @@ def test_an_impossible_budget_names_the_limit_the_excess_and_the_nearest_plan(
 def test_what_is_no_amount_of_memory_is_refused(question: Join, amount: str | float) -> None:
     with pytest.raises(BudgetError, match="memory"):
         question.budget(memory=amount)
+
+
+def test_what_is_no_policy_is_refused(question: Join) -> None:
+    with pytest.raises(
+        PolicyError, match=r"a str is no policy; give True, False or a plait\.Policy"
+    ):
+        question.adapt("always")  # type: ignore[arg-type]  # the mistake that is tested

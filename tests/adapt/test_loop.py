@@ -145,6 +145,12 @@ def test_a_plan_that_somebody_gave_is_kept_until_it_is_released() -> None:
     assert run.plan == SECOND
 
 
+def test_batches_that_are_not_looked_at_yet_do_not_start_it_again() -> None:
+    run = LocalRun(QUERY, FIRST, adapt=replace(QUICK, look=1e6), costs=DEFAULT)
+    results(run, 4)
+    assert [event.kind for event in run.events] == ["started"]
+
+
 def test_routers_have_no_plan_to_change() -> None:
     from plait.plan.routed import Teddies
 

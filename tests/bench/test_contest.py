@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from functools import partial
 
+import pyarrow as pa
 import pytest
 
 from plait.bench.contest import Contest, Course, Outcome, measure, measure_in_turn
 from plait.bench.workloads import keyed_query, keyed_tables
 from plait.plan.jtree import parse_shape
-from plait.runtime.local import LocalRun
+from plait.runtime.local import LocalRun, Rows
 
 
 def course(batches: int = 4, starts: tuple[int, ...] = (0,)) -> Course:
@@ -84,7 +86,7 @@ def test_a_migration_is_a_move_at_its_batch() -> None:
     plans = [parse_shape(given.query, text) for text in ("(s0 s1 s2)", "((s0 s1) s2)")]
 
     class Moving(LocalRun):
-        def stream(self, batch):  # type: ignore[no-untyped-def]
+        def stream(self, batch: Mapping[str, Rows]) -> Iterator[pa.RecordBatch]:
             if self.counts.batches == 1:
                 self.migrate(plans[1])
             yield from super().stream(batch)
@@ -112,7 +114,7 @@ def test_in_turn_each_system_is_first_and_all_take_every_batch() -> None:
             super().__init__(given.query)
             self.name = name
 
-        def stream(self, batch):  # type: ignore[no-untyped-def]
+        def stream(self, batch: Mapping[str, Rows]) -> Iterator[pa.RecordBatch]:
             took.append(self.name)
             yield from super().stream(batch)
 

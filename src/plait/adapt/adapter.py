@@ -78,6 +78,7 @@ class Adapter:
         self.loop = Loop.of(setting) if state is None else Loop.from_dict(state, setting)
         self.processor = processor
         self._events: list[Event] = []
+        self._started = state is not None
         self._watch: Watch | None = None
         self._seconds = 0.0
         self._batch = 0
@@ -134,8 +135,9 @@ class Adapter:
 
     def begin(self, engine: Engine) -> None:
         """Before a piece of a batch."""
-        if not self.loop.batches and not self._events:
+        if not self._started:
             self._start(engine)
+            self._started = True
         if self._watch is None or not self._watch.sees(engine):
             self._watch = Watch(engine)
             self._seconds = 0.0
@@ -208,13 +210,8 @@ class Adapter:
         self.loop.moved(decision, old, pause=record.pause, returned=returned)
         assert decision.plan is not None
         self._following = plan_label(decision.plan) if record.status == "under way" else ""
-        self._tell(
-            "migrated",
-            old=plan_label(old),
-            plan=plan_label(decision.plan),
-            returned=returned,
-            **record_dict(record),
-        )
+        told = record.to_dict() | {"old": plan_label(old), "plan": plan_label(decision.plan)}
+        self._tell("migrated", returned=returned, **told)
 
     # -- inside
 
@@ -234,25 +231,25 @@ class Adapter:
         """Note the end of a parallel track."""
         if self._following and not engine.migrating:
             if isinstance(engine, ParallelTrack):
-                self._tell("ended", plan=self._following, **record_dict(engine.record))
+                self._tell("ended", plan=self._following, **engine.record.to_dict())
             self._following = ""
 
     def _sample(self, engine: Engine) -> None:
         loop = self.loop
-        if not loop.may_sample():
+        order = loop.wanted() if loop.may_sample() else None
+        if order is None:
             return
-        for order in loop.orders()[:1]:
-            began = time.thread_time()
-            found = sample(engine.windows, order, self._rows(order), loop.batches, _NEWEST)
-            if not all(step.pairs for step in found):
-                # Bounds may keep apart what came last.
-                found = sample(engine.windows, order, self._rows(order), loop.batches)
-            for step in found:
-                (stream,) = step.target
-                gathered = sum(1 << s for s in step.gathered)
-                rows = len(engine.bases[stream])
-                loop.sampled(gathered, 1 << stream, step.pairs, step.matches, rows)
-            loop.spend(sampling=time.thread_time() - began)
+        began = time.thread_time()
+        found = sample(engine.windows, order, self._rows(order), loop.batches, _NEWEST)
+        if not all(step.pairs for step in found):
+            # Bounds may keep apart what came last.
+            found = sample(engine.windows, order, self._rows(order), loop.batches)
+        for step in found:
+            (stream,) = step.target
+            gathered = sum(1 << s for s in step.gathered)
+            rows = len(engine.bases[stream])
+            loop.sampled(gathered, 1 << stream, step.pairs, step.matches, rows)
+        loop.spend(sampling=time.thread_time() - began)
 
     def _rows(self, order: Sequence[int]) -> int:
         """How many rows to draw, so that there are matches enough if there are any."""
@@ -323,15 +320,3 @@ class Adapter:
     def _tell(self, kind: EventKind, **data: Any) -> None:
         event = Event(kind, self._batch, self.loop.knowledge.time, data)
         self._events.append(replace(event, processor=self.processor))
-
-
-def record_dict(record: Migration) -> dict[str, Any]:
-    """What is told about a migration."""
-    return {
-        "strategy": record.strategy,
-        "status": record.status,
-        "reason": record.reason,
-        "shared": record.shared,
-        "recomputed": record.recomputed,
-        "pause": record.pause,
-    }

@@ -9,9 +9,8 @@ In this order:
 4. The difference hangs on estimates that are not sure enough, and it would be gone if they were as
    large as they may be: learn these first.
 5. The last migration was a moment ago, or the comparison needs to be confirmed, or staying has not
-   yet cost as much as the migration would: stay, for now. The last rule bounds the loss of streams
-   that go back and forth: it never exceeds the price of the migrations that would have avoided it
-   by more than a factor of two.
+   yet cost as much as the migration would: stay, for now. The last rule is that of renting or
+   buying: it bounds what streams that go back and forth can cost.
 6. Move.
 
 Costs are compared with each other under the same estimates, never with those of an earlier moment:

@@ -189,16 +189,20 @@ class Loop:
         ahead = self.gain * self.setting.window
         return self.pursued < self.setting.policy.pursuit * max(self.regret, ahead)
 
-    def orders(self) -> list[tuple[int, ...]]:
-        """Which streams to join in samples, the most wanted first: each an order of streams."""
+    def wanted(self) -> tuple[int, ...] | None:
+        """Which streams to join in the next sample, in this order; None if nothing is wanted."""
         graph = self.setting.query.graph
-        # A large set is put together from smaller ones: these are learnt on the way.
-        largest = sorted(self.learn, key=int.bit_count, reverse=True)
-        wanted = [_order(graph.neighbours, u) for u in largest]
-        size = self.knowledge.streams
-        pairs = [(i, j) for i in range(size) for j in graph.neighbours(i) if i < j]
-        unsure = sorted((self.knowledge.confidence((1 << i, 1 << j)), i, j) for i, j in pairs)
-        return wanted + [(i, j) for sure, i, j in unsure if sure < self.setting.policy.confidence]
+        if self.learn:
+            # A large set is put together from smaller ones: these are learnt on the way.
+            return _order(graph.neighbours, max(self.learn, key=int.bit_count))
+        pairs = [
+            (self.knowledge.confidence((1 << i, 1 << j)), i, j)
+            for i in range(self.knowledge.streams)
+            for j in graph.neighbours(i)
+            if i < j
+        ]
+        sure, *pair = min(pairs)
+        return tuple(pair) if sure < self.setting.policy.confidence else None
 
     def compare(self, plan: Node) -> Decision:
         """Compare plans under what is known now."""

@@ -198,11 +198,11 @@ class Processor:
             done = migrate(live.engine, epoch.plan, epoch.strategy, start=start)
         except MigrationError as error:  # the query runs on as it was
             refused = Migration(epoch.strategy, plan_of(live.engine), epoch.plan, start=start)
-            report.migrations.append(_described(replace(refused, refused=str(error))))
+            report.migrations.append(replace(refused, refused=str(error)).to_dict())
             return
         live.engine = done.engine
         if not live.engine.migrating:
-            report.migrations.append(_described(done.record))
+            report.migrations.append(done.record.to_dict())
         for found in done.waited:
             report.results += found.num_rows
             yield found
@@ -255,7 +255,7 @@ class Processor:
             yield found
         joined = time.perf_counter()
         if isinstance(live.engine, ParallelTrack):
-            report.migrations.append(_described(live.engine.record))
+            report.migrations.append(live.engine.record.to_dict())
         plan = plan_of(live.engine)
         report.plan = str(plan)
         report.written_bytes = self._write_segments(
@@ -330,7 +330,7 @@ class Processor:
             record = replace(asked, refused=str(error))
         adapter.carried_out(record)
         if not live.engine.migrating:
-            report.migrations.append(_described(record))
+            report.migrations.append(record.to_dict())
 
     def _times(self, stream: int, rows: pa.RecordBatch) -> Any:
         return event_times(rows.column(self.query.streams[stream].time))
@@ -459,24 +459,6 @@ def _gather(packets: Iterable[Packet], names: tuple[str, ...], report: Report) -
 def _stored(plan: Plan) -> dict[str, object] | None:
     """A tree of joins in the types of JSON; a router follows from the query."""
     return to_dict(plan) if isinstance(plan, Join | Leaf) else None
-
-
-def _described(record: Migration) -> dict[str, Any]:
-    """A migration in the types of JSON."""
-    return {
-        "status": record.status,
-        "strategy": record.strategy,
-        "old": str(record.old),
-        "new": str(record.new),
-        "start": record.start,
-        "end": record.end,
-        "shared": record.shared,
-        "recomputed": record.recomputed,
-        "pause": record.pause,
-        "old_results": record.old_results,
-        "new_results": record.new_results,
-        "reason": record.refused or record.reason,
-    }
 
 
 def _add(counts: dict[str, int], name: str, n: int) -> None:

@@ -26,9 +26,8 @@ from plait.query.query import Query
 SECOND = 1_000_000
 
 
-def column(batches: list[dict[str, object]], stream: str, name: str) -> Ints:
-    parts = [batch[stream][name].to_numpy() for batch in batches]  # type: ignore[index]
-    return np.concatenate(parts)
+def column(batches: Batches, stream: str, name: str) -> Ints:
+    return np.concatenate([batch[stream][name].to_numpy() for batch in batches])
 
 
 def matches(batches: Batches, query: Query) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from plait.plan.boxes import Box
 from plait.plan.routed import Plan
@@ -62,3 +62,20 @@ class Migration:
         if self.start is None:
             return "queued"
         return "under way" if self.end is None else "done"
+
+    def to_dict(self) -> dict[str, Any]:
+        """In the types of JSON, for reports and event logs."""
+        return {
+            "status": self.status,
+            "strategy": self.strategy,
+            "old": str(self.old),
+            "new": str(self.new),
+            "start": self.start,
+            "end": self.end,
+            "shared": self.shared,
+            "recomputed": self.recomputed,
+            "pause": self.pause,
+            "old_results": self.old_results,
+            "new_results": self.new_results,
+            "reason": self.refused or self.reason,
+        }
