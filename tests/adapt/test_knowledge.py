@@ -69,6 +69,50 @@ def test_a_leap_is_believed_at_once_but_not_again_and_again() -> None:
     assert 400 < rates[-1] < 700, "what goes back and forth has a mean"
 
 
+def test_after_a_leap_samples_of_new_rows_count_until_the_old_rows_are_gone() -> None:
+    knowledge = Knowledge(2, half_life=2.0, window=4.0)
+    volumes = geometry(QUERY)
+
+    def look(second: int, matches: int) -> float:
+        looked = Looked(1, 2, 1, probes=1000, matches=matches, rows=1000.0)
+        knowledge.learn(Seen(second * 1_000_000, 1.0, [100, 100], [looked]), volumes)
+        return knowledge.agreements[1, 2].value
+
+    before = look(1, 1000)
+    leapt = look(2, 5000)
+    assert math.isclose(leapt, 5 * before, rel_tol=0.01) and knowledge.doubtful() == [(1, 2)]
+    assert not knowledge.settled
+    knowledge.sampled(1, 2, pairs=1e6, matches=1e6 * 20 * before, rows=1000)
+    assert not knowledge.doubtful()
+    assert math.isclose(look(3, 9000), 20 * before, rel_tol=0.01), "lookups meet old rows, too"
+    assert look(6, 9000) < 15 * before, "now all rows are new"
+    assert knowledge.settled
+
+
+def test_of_a_larger_set_lookups_among_old_rows_say_nothing() -> None:
+    knowledge = Knowledge(3, half_life=2.0, window=4.0)
+    volumes = geometry(QUERY)
+    for second, matches in ((1, 100), (2, 5000)):
+        looked = [
+            Looked(1, 2, 1, probes=1000, matches=1000, rows=1000.0),
+            Looked(3, 4, 1, probes=1000, matches=matches, rows=1000.0),
+        ]
+        knowledge.learn(Seen(second * 1_000_000, 1.0, [100] * 3, looked), volumes)
+        assert (7 in knowledge.joint()) == (second == 1)
+    assert 3 in knowledge.joint()
+
+
+def test_a_sample_that_found_nothing_is_better_than_an_assumption() -> None:
+    knowledge = Knowledge(3, half_life=10.0)
+    knowledge.learn(Seen(1_000_000, 1.0, [100] * 3), geometry(QUERY))
+    knowledge.sampled(1, 2, pairs=1e5, matches=0.0, rows=10**5)
+    knowledge.sampled(2, 4, pairs=1e3, matches=0.0, rows=10**5)
+    known = knowledge.statistics(QUERY, 0.8)
+    assert known.joint["s0 s1"].value == pytest.approx(5e-6, rel=0.01)
+    assert known.joint["s0 s1"].confidence == 0.0
+    assert "s1 s2" not in known.joint, "a thousand pairs tell nothing of one in 100,000"
+
+
 def test_confidence_grows_with_matches_and_fades_with_age() -> None:
     knowledge = Knowledge(2, half_life=10.0)
     knowledge.time = 1
@@ -99,7 +143,7 @@ def test_a_set_is_as_sure_as_its_parts() -> None:
     knowledge = Knowledge(3, half_life=10.0)
     knowledge.sampled(1, 2, pairs=1000.0, matches=10.0, rows=10**6)
     knowledge.sampled(3, 4, pairs=1e6, matches=1e5, rows=10**6)
-    value, sure, _, most, _ = knowledge.joint()[7]
+    value, sure, _, most, *_ = knowledge.joint()[7]
     assert most > value
     assert math.isclose(value, 0.0105 * 0.1, rel_tol=0.01)
     assert sure == knowledge.confidence((1, 2)) < knowledge.confidence((3, 4))

@@ -45,6 +45,9 @@ _PIECES = 8
 _NEWEST = 0.25
 """The share of each window that a sample is drawn from: what came last tells most."""
 
+_SAMPLES = 3
+"""Samples in a row, at most, to learn what a decision hangs on."""
+
 _LARGER = 8
 """How many times larger than usual a sample may be for that."""
 
@@ -183,12 +186,16 @@ class Adapter:
         self._ended(engine)
         if engine.migrating:
             return None
-        self._sample(engine)
+        for _ in range(_SAMPLES):
+            if not self._sample(engine) or not loop.knowledge.doubtful():
+                break
         if (back := self._judge(plan)) is not None:
             return back
         decision = self._compare(plan)
-        if loop.learn and not loop.learned:
-            self._sample(engine)
+        for _ in range(_SAMPLES):
+            if decision is not None or not loop.learn or not self._sample(engine):
+                break
+            decision = self._compare(plan)
         return decision
 
     def chooser(self, engine: Engine) -> Chooser:
@@ -234,22 +241,27 @@ class Adapter:
                 self._tell("ended", plan=self._following, **engine.record.to_dict())
             self._following = ""
 
-    def _sample(self, engine: Engine) -> None:
+    def _sample(self, engine: Engine) -> bool:
+        """Draw a sample, if one is wanted and there is time for it."""
         loop = self.loop
         order = loop.wanted() if loop.may_sample() else None
         if order is None:
-            return
+            return False
         began = time.thread_time()
-        found = sample(engine.windows, order, self._rows(order), loop.batches, _NEWEST)
-        if not all(step.pairs for step in found):
+        rows, seed = self._rows(order), loop.batches * (_SAMPLES + 1) + loop.tries
+        # After a leap, rather few rows than old ones.
+        least = rows if loop.knowledge.settled else 0
+        found = sample(engine.windows, order, rows, seed, _NEWEST, least)
+        if any(not step.pairs for step in found[: 1 + sum(step.matches > 0 for step in found)]):
             # Bounds may keep apart what came last.
-            found = sample(engine.windows, order, self._rows(order), loop.batches)
+            found = sample(engine.windows, order, rows, seed)
         for step in found:
             (stream,) = step.target
             gathered = sum(1 << s for s in step.gathered)
             rows = len(engine.bases[stream])
             loop.sampled(gathered, 1 << stream, step.pairs, step.matches, rows)
         loop.spend(sampling=time.thread_time() - began)
+        return True
 
     def _rows(self, order: Sequence[int]) -> int:
         """How many rows to draw, so that there are matches enough if there are any."""

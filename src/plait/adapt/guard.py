@@ -2,15 +2,18 @@
 
 What the old plan would take now is not measured, since it is gone: it is what the model says under
 the estimates of now, times what the old plan took for each second that the model foresaw when it
-still ran. So streams that became faster in the meantime are not held against the new plan.
+still ran. So streams that became faster in the meantime are not held against the new plan. Of sets
+of streams that only the old plan put together little is heard any more: for these, what was known
+when the plan changed still counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from plait.optimize.statistics import PROBABILITY, Estimate, Statistics
 from plait.plan.jtree import Node
 from plait.plan.labels import plan_label
 from plait.plan.serde import from_dict, to_dict
@@ -33,6 +36,8 @@ class Trial:
     span: float = 0.0
     """In so much event time."""
     batches: int = 0
+    joint: Mapping[str, float] = field(default_factory=dict)
+    """The joint selectivities that the decision was made from."""
 
     def add(self, seconds: float, span: float) -> None:
         """One more batch with the new plan alone."""
@@ -40,19 +45,25 @@ class Trial:
         self.span += span
         self.batches += 1
 
+    def filled_up(self, known: Statistics, confidence: float) -> Statistics:
+        """What is known now; where that is not sure enough, what was known then."""
+        sure = {n: e for n, e in known.joint.items() if (e.confidence or 0.0) >= confidence}
+        then = {n: Estimate(value, PROBABILITY) for n, value in self.joint.items()}
+        return replace(known, joint={**known.joint, **then, **sure})
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        parts = {name: getattr(self, name) for name in _NUMBERS}
+        parts = {name: getattr(self, name) for name in _PARTS}
         return parts | {"old": to_dict(self.old), "new": to_dict(self.new)}
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], query: Query) -> Trial:
         """The inverse of `to_dict`."""
         old, new = (from_dict(given[name], query) for name in ("old", "new"))
-        return cls(old, new, *(given[name] for name in _NUMBERS))
+        return cls(old, new, *(given[name] for name in _PARTS))
 
 
-_NUMBERS = ("began", "predicted", "price", "seconds", "span", "batches")
+_PARTS = ("began", "predicted", "price", "seconds", "span", "batches", "joint")
 
 
 @dataclass(frozen=True, slots=True)

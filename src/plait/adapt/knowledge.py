@@ -15,7 +15,8 @@ there are several, the surest counts.
 *Leaps.* Where what a batch tells cannot be chance (more than four standard errors and half as much
 again), what was known before is forgotten. But not if it leapt the other way within the last four
 half-lives, nor again until then: what goes back and forth has a mean, and a plan should be chosen
-for that.
+for that. For a window after a leap lookups still go through rows from before it, so they tell of a
+mixture; a sample of the newest rows does not. Once there is one, it counts and lookups do not.
 
 *Confidence* is 1 - 1 / sqrt(1 + matches), which is one minus the relative error, and it fades when
 nothing new is heard. Where even the upper bound of an agreement means less than a tenth of a match
@@ -77,6 +78,8 @@ class Agreement:
     """When it was heard of last."""
     leap: list[int] = field(default_factory=lambda: [0, 0])
     """When it leapt last, and which way: 1 up, -1 down, 0 both."""
+    sampled: int = -1
+    """When there was a sample last."""
 
     @property
     def value(self) -> float:
@@ -107,10 +110,12 @@ class Joint(NamedTuple):
     """What the value hardly exceeds."""
     fresh: float
     """1 if that was heard just now, less with time."""
+    rare: bool
+    """Whether a lookup finds less than one match."""
 
 
-_SINGLE = Joint(1.0, 1.0, 0.0, 1.0, 1.0)
-_NONE = Joint(0.0, 0.0, 0.0, 1.0, 0.0)
+_SINGLE = Joint(1.0, 1.0, 0.0, 1.0, 1.0, False)
+_NONE = Joint(0.0, 0.0, 0.0, 1.0, 0.0, False)
 
 
 @dataclass(slots=True)
@@ -120,6 +125,8 @@ class Knowledge:
     streams: int
     half_life: float
     """In seconds of event time."""
+    window: float = 0.0
+    """How long rows stay, in seconds."""
     time: int = 0
     rows: list[float] = field(default_factory=list)
     span: float = 0.0
@@ -173,21 +180,60 @@ class Knowledge:
 
     def sampled(self, gathered: int, target: int, pairs: float, matches: float, rows: int) -> None:
         """Take in what a sample told; `rows` are those of the state that it stands for."""
-        self._add(_key(gathered, target), pairs, matches, rows)
+        self._add(_key(gathered, target), pairs, matches, rows, sample=True)
 
-    def _add(self, key: tuple[int, int], pairs: float, matches: float, rows: float) -> None:
+    def _add(
+        self, key: tuple[int, int], pairs: float, matches: float, rows: float, sample: bool = False
+    ) -> None:
         if pairs <= 0:
             return
         old = self.agreements.get(key)
         if old is None:
-            self.agreements[key] = Agreement(pairs, matches, rows, self.time)
+            old = self.agreements[key] = Agreement(0.0, 0.0, rows, self.time)
+        leapt, mixed = old.leap[0], self._mixed(old)
+        old.rows = rows
+        if mixed and not sample and old.sampled >= leapt:
             return
         keep = 0.5 ** ((self.time - old.time) / 1e6 / self.half_life)
-        if self._leaps(old.leap, leaps(old.matches, old.pairs, matches, pairs)):
+        first = mixed and sample and old.sampled < leapt
+        if first or self._leaps(old.leap, leaps(old.matches, old.pairs, matches, pairs)):
             keep = 0.0
         old.pairs = keep * old.pairs + pairs
         old.matches = keep * old.matches + matches
-        old.rows, old.time = rows, self.time
+        old.time = self.time
+        if sample:
+            old.sampled = self.time
+
+    def _mixed(self, known: Agreement) -> bool:
+        """Whether windows still hold rows from before it leapt."""
+        return self._lately(known.leap)
+
+    def _lately(self, leap: Sequence[int]) -> bool:
+        when, way = leap
+        return way != 0 and self.time - when < 1e6 * self.window
+
+    def _only_mixed(self, known: Agreement) -> bool:
+        """Whether only lookups, through old rows and new ones, tell about it."""
+        return self._mixed(known) and known.sampled < known.leap[0]
+
+    @property
+    def settled(self) -> bool:
+        """Whether all rows came after the last leap."""
+        leaps = [*self.leaps, *(known.leap for known in self.agreements.values())]
+        return not any(map(self._lately, leaps))
+
+    def doubtful(self) -> list[tuple[int, int]]:
+        """The pairs of streams of which only a sample can tell what is true since a leap.
+
+        Where one has leapt, others of which nothing was heard since may have, too.
+        """
+        latest = max((a.leap[0] for a in self.agreements.values() if self._mixed(a)), default=-1)
+        return [
+            key
+            for key, known in self.agreements.items()
+            if (key[0] | key[1]).bit_count() == 2
+            and (known.time < latest or self._only_mixed(known))
+        ]
 
     def _leaps(self, last: list[int], way: int) -> bool:
         """Whether to believe a leap; `last` is brought up to date."""
@@ -226,28 +272,37 @@ class Knowledge:
         found: dict[int, Joint] = {}
         for key in sorted(self.agreements, key=lambda k: (k[0] | k[1]).bit_count()):
             left, right = (_SINGLE if s & (s - 1) == 0 else found.get(s, _NONE) for s in key)
-            known = self.agreements[key]
+            known, both = self.agreements[key], key[0] | key[1]
+            if both.bit_count() > 2 and self._only_mixed(known):
+                continue
             fresh = self._freshness(known)
             sure = min(known.sureness * fresh, left.sure, right.sure)
-            both = key[0] | key[1]
-            if sure > 0 and (both not in found or sure > found[both].sure):
+            if fresh > 0 and (both not in found or sure > found[both].sure):
                 found[both] = Joint(
                     known.value * left.value * right.value,
                     sure,
                     max((self.time - known.time) / 1e6, left.age, right.age),
                     known.most * left.most * right.most,
                     min(fresh, left.fresh, right.fresh),
+                    known.value * known.rows < 1,
                 )
         return found
 
     def statistics(self, query: Query, least: float = 0.0) -> Statistics:
         """What the optimiser is told: what is at least half as sure as it should be, and bounds.
 
-        The bounds are of what is less sure than `least`, if it is not too old.
+        Two streams that hardly match are never sure, but what a sample told of them is better than
+        to assume that every row has a partner. The bounds are of what is less sure than `least`, if
+        it is not too old.
         """
         names = query.names
         known = self.joint()
-        joint = {u: found for u, found in known.items() if found.sure >= least / 2}
+        joint = {
+            u: found
+            for u, found in known.items()
+            if found.sure >= least / 2
+            or (u.bit_count() == 2 and found.rare and found.fresh >= least / 2)
+        }
         bounded = {u: f for u, f in known.items() if f.sure < least and f.fresh >= least / 2}
         rates = {
             name: Estimate(n / self.span, ROWS_PER_SECOND, 0.0, 1 - 1 / math.sqrt(1 + n))
@@ -279,6 +334,7 @@ class Knowledge:
         """Plain data."""
         return {
             "half_life": self.half_life,
+            "window": self.window,
             "time": self.time,
             "rows": self.rows,
             "span": self.span,
@@ -288,7 +344,7 @@ class Knowledge:
             "nbytes": self.nbytes,
             "leaps": self.leaps,
             "agreements": [
-                [*key, a.pairs, a.matches, a.rows, a.time, a.leap]
+                [*key, a.pairs, a.matches, a.rows, a.time, a.leap, a.sampled]
                 for key, a in self.agreements.items()
             ],
         }
@@ -337,7 +393,7 @@ def _conditions(query: Query, joint: Mapping[int, Joint]) -> Iterable[tuple[str,
     Two streams that share several keys do not tell the keys apart; each gets an equal part.
     """
     classes = query.graph.classes
-    for streams, (value, sure, age, _, _) in joint.items():
+    for streams, (value, sure, age, *_) in joint.items():
         if streams.bit_count() != 2:
             continue
         i, j = bits(streams)

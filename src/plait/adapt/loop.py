@@ -13,7 +13,7 @@ parallel track is under way, only a lack of memory or CPU changes the plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,13 +79,22 @@ class Loop:
     comparing: float = 0.0
     sampling: float = 0.0
     migrated: float | None = None
+    compared: int = -1
+    """The batch after which plans were last compared."""
     confirmed: int = 0
-    """Comparisons in a row that found a better plan."""
+    """Batches in a row after which a comparison found a better plan."""
     gain: float = 0.0
     """CPU seconds per second that the better plan would save."""
     regret: float = 0.0
     pursued: float = 0.0
     """Seconds that went into making sure since then."""
+    usual: float = 0.0
+    """Seconds per second of event time that joining took when plans were last compared, or that
+    were predicted when the plan changed; 0 if that is not known."""
+    excess: float = 0.0
+    """Seconds that it has taken beyond that since."""
+    step: float = 0.0
+    """What the last comparison or sample took."""
     price: float = 1.0
     overhead: float = 0.0
     """What the last migration took beside the states that had to be computed."""
@@ -110,7 +119,8 @@ class Loop:
     @classmethod
     def of(cls, setting: Setting) -> Loop:
         """One that knows nothing yet."""
-        return cls(setting, Knowledge(len(setting.query.streams), setting.half_life))
+        streams = len(setting.query.streams)
+        return cls(setting, Knowledge(streams, setting.half_life, setting.window))
 
     @property
     def time(self) -> float:
@@ -125,6 +135,8 @@ class Loop:
         self.joining += seen.seconds
         self.knowledge.learn(seen, geometry(self.setting.query))
         self.regret += self.gain * seen.span
+        if self.usual:
+            self.excess = max(0.0, self.excess + seen.seconds - self.usual * seen.span)
         # A first migration is slow for reasons that do not come again.
         self.overhead *= 0.5 ** (seen.span / self.setting.window) if self.setting.window else 0.0
         if self.trial is not None and not migrating:
@@ -144,8 +156,11 @@ class Loop:
         self.trial = None
         if not forced and decision.cost is not None and decision.current.cpu:
             predicted = decision.cost.cpu / decision.current.cpu
-            self.trial = Trial(old, decision.plan, self.time, predicted, self.price)
+            joint = {name: estimate.value for name, estimate in self.known.joint.items()}
+            self.trial = Trial(old, decision.plan, self.time, predicted, self.price, joint=joint)
         self.migrated = self.time
+        self.usual = 0.0 if decision.cost is None else decision.cost.cpu
+        self.excess = 0.0
         self._content()
         self.reference = None
         self.knowledge.restart_clock()
@@ -154,6 +169,7 @@ class Loop:
         """So many seconds went into comparing plans or into samples."""
         self.comparing += comparing
         self.sampling += sampling
+        self.step = comparing + sampling
         if self.confirmed:
             self.pursued += comparing + sampling
         if sampling and self.learn:
@@ -182,19 +198,26 @@ class Loop:
         if not share or (self.learn and self.learned):
             return False
         allowed = self.sampling <= share * (self.joining + _ALLOWANCE)
-        return allowed or (bool(self.learn) and self._worth_it())
+        urgent = self.learn or self.knowledge.doubtful()
+        return allowed or (bool(urgent) and self._worth_it())
 
     def _worth_it(self) -> bool:
-        """Whether staying costs so much that some of it should go into making sure."""
+        """Whether staying costs so much that some of it should go into making sure.
+
+        Before a better plan is known, what joining takes beyond the usual is taken for that.
+        """
+        share = self.setting.policy.pursuit
         ahead = self.gain * self.setting.window
-        return self.pursued < self.setting.policy.pursuit * max(self.regret, ahead)
+        return self.pursued < share * max(self.regret, ahead) or self.step < share * self.excess
 
     def wanted(self) -> tuple[int, ...] | None:
         """Which streams to join in the next sample, in this order; None if nothing is wanted."""
         graph = self.setting.query.graph
+        for left, right in self.knowledge.doubtful():
+            return _order(graph.neighbours, left | right)
         if self.learn:
-            # A large set is put together from smaller ones: these are learnt on the way.
-            return _order(graph.neighbours, max(self.learn, key=int.bit_count))
+            ways = list(_ways(self.learn))
+            return _order(graph.neighbours, *ways[self.tries % len(ways)])
         pairs = [
             (self.knowledge.confidence((1 << i, 1 << j)), i, j)
             for i in range(self.knowledge.streams)
@@ -209,8 +232,15 @@ class Loop:
         known = self.statistics()
         model = Model(self.setting.query, known, self.setting.costs)
         self._set_price(model, plan)
+        if self.compared == self.batches and self.confirmed:
+            # There was a sample since, but no batch.
+            self.confirmed -= 1
+        self.compared = self.batches
         decision = self._decide(model, known, plan)
         self.reference = self._estimates()
+        self.excess = 0.0
+        if self.knowledge.timed:
+            self.usual = self.knowledge.seconds / self.knowledge.timed
         self.foreseen = []
         self.learn, self.learned = decision.learn, False
         if decision.better:
@@ -249,7 +279,8 @@ class Loop:
         trial = self.trial
         if trial is None or trial.batches < _LEAST_BATCHES or trial.span < self.setting.trial:
             return None
-        model = Model(self.setting.query, self.statistics(), self.setting.costs)
+        known = trial.filled_up(self.statistics(), self.setting.policy.confidence)
+        model = Model(self.setting.query, known, self.setting.costs)
         verdict = judge(trial, model.cost(trial.old).cpu, self.setting.policy.tolerance)
         self.trial = None
         if not verdict.paid:
@@ -282,7 +313,9 @@ class Loop:
         return decide_by(model, known, standing, self.setting.policy, self.setting.budget)
 
     def _set_price(self, model: Model, plan: Node) -> None:
-        if self.knowledge.timed > 0:
+        # Between a leap and the time when all rows came after it, a plan takes less or more than
+        # what the model foresees.
+        if self.knowledge.timed > 0 and (self.knowledge.settled or self.compared < 0):
             foreseen = model.cost(plan).cpu
             if foreseen > 0:
                 least, most = _PRICES
@@ -343,13 +376,27 @@ class Loop:
 _PLAIN = (
     "batches", "joining", "comparing", "sampling", "migrated", "confirmed", "gain", "regret",
     "pursued", "price", "overhead", "banned", "failures", "reference", "learned", "tries", "short",
-    "foreseen",
+    "foreseen", "compared", "usual", "excess", "step",
 )  # fmt: skip
 
 
-def _order(neighbours: Callable[[int], frozenset[int]], streams: int) -> tuple[int, ...]:
-    """The streams of a connected set, each after a neighbour."""
-    left = list(bits(streams))
+def _ways(learn: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The largest of these sets, each with one of the pairs in it, if any, to begin with.
+
+    >>> list(_ways((0b011, 0b110, 0b111)))
+    [(7, 3), (7, 6)]
+    """
+    for streams in learn:
+        if not any(streams != other and streams & other == streams for other in learn):
+            pairs = [p for p in learn if p.bit_count() == 2 and p & streams == p]
+            yield from ((streams, first) for first in pairs or [0])
+
+
+def _order(
+    neighbours: Callable[[int], frozenset[int]], streams: int, first: int = 0
+) -> tuple[int, ...]:
+    """The streams of a connected set, each after a neighbour; some of them first."""
+    left = sorted(bits(streams), key=lambda s: not first >> s & 1)
     order = [left.pop(0)]
     while left:
         near = next((s for s in left if any(s in neighbours(o) for o in order)), left[0])

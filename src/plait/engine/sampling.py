@@ -58,12 +58,17 @@ class Evidence:
 
 
 def sample(
-    windows: Windows, order: Sequence[int], rows: int, seed: int, newest: float = 1.0
+    windows: Windows,
+    order: Sequence[int],
+    rows: int,
+    seed: int,
+    newest: float = 1.0,
+    least: int = 0,
 ) -> list[Evidence]:
     """Join samples of at most `rows` rows of the streams, one stream of `order` after the other.
 
-    They are drawn from the `newest` share of each window: what came last says most about what
-    comes next.
+    They are drawn from the `newest` share of each window, but from the `least` newest rows at
+    least: what came last says most about what comes next.
 
     >>> from plait.plan.examples import chain
     >>> sample(Windows(chain(2), {}), [0, 1], rows=100, seed=1)
@@ -72,11 +77,11 @@ def sample(
     _check(windows.query, order, rows)
     random = np.random.default_rng(seed)
     first, *others = order
-    found: Tuples = {first: _drawn(windows.bases[first], rows, newest, random)}
+    found: Tuples = {first: _drawn(windows.bases[first], rows, newest, least, random)}
     evidence = []
     for stream in others:
         gathered, target = frozenset(found), frozenset({stream})
-        drawn = _drawn(windows.bases[stream], rows, newest, random)
+        drawn = _drawn(windows.bases[stream], rows, newest, least, random)
         near = _Near(windows, found, stream, drawn)
         conditions = decided(windows.query, gathered, target)
         pairs, matches = float(near.pairs), float(near.candidates)
@@ -156,10 +161,12 @@ def _numbered(values: Ints) -> Ints:
     return np.asarray(numbers, np.int64)
 
 
-def _drawn(base: BaseWindow, rows: int, newest: float, random: np.random.Generator) -> Positions:
+def _drawn(
+    base: BaseWindow, rows: int, newest: float, least: int, random: np.random.Generator
+) -> Positions:
     """The positions of some of the newest rows, drawn at random; all if there are no more."""
     there = len(base)
-    among = min(there, max(rows, math.ceil(newest * there)))
+    among = min(there, max(least, math.ceil(newest * there)))
     if among <= rows:
         chosen = np.arange(among, dtype=np.int64)
     else:
