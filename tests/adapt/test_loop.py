@@ -6,15 +6,18 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 
+import pyarrow as pa
 import pytest
 from tests.adapt.conftest import QUERY, batches
 
+from plait.adapt import adapter
 from plait.adapt.adapter import Adapter, Piece
 from plait.adapt.events import Event
 from plait.adapt.guard import Trial
 from plait.adapt.knowledge import Knowledge
 from plait.adapt.loop import Setting
 from plait.adapt.policy import Policy
+from plait.engine import slices
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.optimize.statistics import PROBABILITY, Estimate, Statistics
@@ -49,6 +52,23 @@ def test_a_flip_is_followed() -> None:
     assert run.events[0].kind == "started"
     compared = kinds(run.events, "compared")
     assert all(event.data["decision"]["reasons"] for event in compared)
+
+
+def test_a_large_batch_is_not_joined_to_its_end_by_the_wrong_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(adapter, "ROWS_PER_SLICE", 1024)
+    monkeypatch.setattr(slices, "ROWS_PER_SLICE", 1024)
+    told = batches(24, lambda s: "k" if s < 16 else "m")
+    large = [
+        {name: pa.concat_tables(b[name] for b in told[at : at + 8]) for name in QUERY.names}
+        for at in range(0, 24, 8)
+    ]
+    run, plain = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT), LocalRun(QUERY, FIRST)
+    for batch in large:
+        assert run.push(batch).num_rows == plain.push(batch).num_rows
+    first = kinds(run.events, "migrated")[0]
+    assert first.batch == 3 and 16e6 < first.time < 22e6, "in the middle of the third batch"
 
 
 def test_nothing_happens_where_nothing_changes() -> None:

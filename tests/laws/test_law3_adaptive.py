@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.laws.test_law3_migration import mean_history
 
+from plait.adapt import adapter
 from plait.adapt.knowledge import Knowledge
 from plait.adapt.policy import Policy
 from plait.engine import slices
@@ -67,7 +68,10 @@ def lies(monkeypatch: pytest.MonkeyPatch) -> None:
         return Statistics.of(rates, joint=joint, batch=1.0)
 
     monkeypatch.setattr(Knowledge, "statistics", lie)
-    monkeypatch.setattr(slices, "LEAST_PIECE", 1)
+    # Batches come in pieces of a few rows, joined in slices of one.
+    monkeypatch.setattr(adapter, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(adapter, "ROWS_PER_SLICE", 1)
+    monkeypatch.setattr(slices, "ROWS_PER_SLICE", 1)
 
 
 def check_local(history: History, seed: int) -> int:

@@ -26,7 +26,7 @@ from plait.engine.migrate.record import Migration
 from plait.engine.migrate.strategy import plan_of
 from plait.engine.monitor import Watch
 from plait.engine.sampling import sample
-from plait.engine.slices import pieces
+from plait.engine.slices import ROWS_PER_SLICE, as_batches, cut, cut_rows
 from plait.optimize.model import Cost
 from plait.optimize.statistics import statistics_to_dict
 from plait.plan.jtree import Join, Leaf, Node
@@ -40,7 +40,13 @@ _MATCHES = 200.0
 """Matches that a sample should find: then it is sure enough by itself."""
 
 _PIECES = 8
-"""Pieces of a batch where memory is limited."""
+"""Pieces of a batch, at most."""
+
+_LEAST_ROWS = 1024
+"""Rows of a piece, at least, where memory is limited."""
+
+_SLICES = 2
+"""Slices of a piece, at least, where it is not: a batch is joined in slices anyway."""
 
 _NEWEST = 0.25
 """The share of each window that a sample is drawn from: what came last tells most."""
@@ -60,13 +66,17 @@ class Piece(NamedTuple):
     """After it."""
     newest: int
     """The newest event time of all streams so far."""
+    last: bool = True
+    """Whether it is the last one of its batch."""
 
 
 class Adapter:
     """The loop of one engine.
 
     `state` is what `to_dict` gave earlier, perhaps in another process; with it the loop goes on.
-    Batches are looked at together until they have taken `look` seconds: looking has its price.
+    Batches, and pieces of one, are looked at together until they have taken the time that the
+    policy says: looking has its price. Where a batch may be the last one that this process sees,
+    there is always a look after it (`every_batch`).
     """
 
     def __init__(
@@ -75,9 +85,9 @@ class Adapter:
         *,
         state: Mapping[str, Any] | None = None,
         processor: int = 0,
-        look: float = 0.0,
+        every_batch: bool = False,
     ) -> None:
-        self._look = look
+        self._every_batch = every_batch
         self.loop = Loop.of(setting) if state is None else Loop.from_dict(state, setting)
         self.processor = processor
         self._events: list[Event] = []
@@ -121,20 +131,24 @@ class Adapter:
     ) -> list[Piece]:
         """The batch in pieces, between which the plan may change.
 
-        It is one piece, unless memory comes to an end: then it matters how soon the loop notices.
-        `newest` is the newest event time of all streams, this batch included.
+        A large batch has several: a wrong plan need not join all of it. Where memory comes to an
+        end, a small one too: then it matters how soon the loop notices. `newest` is the newest
+        event time of all streams, this batch included.
         """
         self._batch = batch
-        whole = Piece(arrivals, watermarks, newest)
+        rows = sum(map(len, arrivals.values()))
         memory = self.loop.setting.budget.memory
-        if memory is None or 2 * self.loop.knowledge.nbytes < memory:
-            return [whole]
+        if memory is not None and 2 * self.loop.knowledge.nbytes >= memory:
+            slices = cut_rows(arrivals, max(_LEAST_ROWS, -(-rows // _PIECES)))
+        else:
+            slices = cut(arrivals, 0, max(_SLICES, -(-rows // (_PIECES * ROWS_PER_SLICE))))
+        if len(slices) < 2:
+            return [Piece(arrivals, watermarks, newest)]
         found = [
-            Piece(part, marks, max(int(a.times[-1]) for a in part.values() if len(a)))
-            for part, marks in pieces(arrivals, watermarks, _PIECES)
-            if any(map(len, part.values()))
+            Piece(part, marks, max(int(a.times[-1]) for a in part.values()), last=False)
+            for part, marks in as_batches(slices, arrivals, watermarks)
         ]
-        return [*found[:-1], found[-1]._replace(newest=newest)] if found else [whole]
+        return [*found[:-1], found[-1]._replace(newest=newest, last=True)]
 
     def begin(self, engine: Engine) -> None:
         """Before a piece of a batch."""
@@ -168,7 +182,8 @@ class Adapter:
         if self._oldest is None:
             times = [int(a.times[0]) for a in piece.arrivals.values() if len(a)]
             self._oldest = min(times, default=piece.newest)
-        if self._seconds < self._look and not self.limited:
+        due = self.limited or (piece.last and self._every_batch)
+        if self._seconds < loop.setting.policy.look and not due:
             return None
         since = loop.knowledge.time
         if not loop.batches:

@@ -74,6 +74,8 @@ class Loop:
     setting: Setting
     knowledge: Knowledge
     batches: int = 0
+    began: float | None = None
+    """The event time at which it all began."""
     joining: float = 0.0
     """Seconds spent on joining, in all."""
     comparing: float = 0.0
@@ -96,8 +98,12 @@ class Loop:
     step: float = 0.0
     """What the last comparison or sample took."""
     price: float = 1.0
+    priced: bool = False
+    """Whether that was measured."""
     overhead: float = 0.0
     """What the last migration took beside the states that had to be computed."""
+    tracked: bool = False
+    """Whether two plans ran at the end of the last batch."""
     banned: dict[str, float] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
     trial: Trial | None = None
@@ -135,11 +141,17 @@ class Loop:
         self.joining += seen.seconds
         self.knowledge.learn(seen, geometry(self.setting.query))
         self.regret += self.gain * seen.span
-        if self.usual:
+        if self.began is None:
+            self.began = self.time - seen.span
+        two, self.tracked = migrating or self.tracked, migrating
+        if two:
+            # What two plans take together says nothing about either.
+            self.knowledge.restart_clock()
+        elif self.usual:
             self.excess = max(0.0, self.excess + seen.seconds - self.usual * seen.span)
         # A first migration is slow for reasons that do not come again.
         self.overhead *= 0.5 ** (seen.span / self.setting.window) if self.setting.window else 0.0
-        if self.trial is not None and not migrating:
+        if self.trial is not None and not two:
             self.trial.add(seen.seconds, seen.span)
 
     def sampled(self, gathered: int, target: int, pairs: float, matches: float, rows: int) -> None:
@@ -190,7 +202,9 @@ class Loop:
         memory = self.setting.budget.memory
         if memory is not None and self.knowledge.nbytes > memory and not self.short:
             return True
-        return self.reference is None or self._drifted(self.reference)
+        if self.reference is None or (not self.priced and self._settled()):
+            return True
+        return self._drifted(self.reference)
 
     def may_sample(self) -> bool:
         """Whether there is time for another sample."""
@@ -313,14 +327,21 @@ class Loop:
         return decide_by(model, known, standing, self.setting.policy, self.setting.budget)
 
     def _set_price(self, model: Model, plan: Node) -> None:
-        # Between a leap and the time when all rows came after it, a plan takes less or more than
-        # what the model foresees.
-        if self.knowledge.timed > 0 and (self.knowledge.settled or self.compared < 0):
+        if self.knowledge.timed > 0 and self._settled():
             foreseen = model.cost(plan).cpu
             if foreseen > 0:
                 least, most = _PRICES
                 taken = self.knowledge.seconds / self.knowledge.timed
                 self.price = min(most, max(least, taken / foreseen))
+                self.priced = True
+
+    def _settled(self) -> bool:
+        """Whether a plan takes what it will take if nothing changes.
+
+        At first windows fill and code is loaded; after a leap windows hold rows from before it.
+        """
+        assert self.began is not None
+        return self.time - self.began > 2 * self.setting.window and self.knowledge.settled
 
     def _content(self) -> None:
         """There is no better plan."""
@@ -377,6 +398,7 @@ _PLAIN = (
     "batches", "joining", "comparing", "sampling", "migrated", "confirmed", "gain", "regret",
     "pursued", "price", "overhead", "banned", "failures", "reference", "learned", "tries", "short",
     "foreseen", "compared", "usual", "excess", "step",
+    "began", "priced", "tracked",
 )  # fmt: skip
 
 

@@ -293,7 +293,8 @@ class Processor:
         """The loop as it was after the last batch; there is none while the driver says the plan."""
         if self.adapt is None or (epoch is not None and epoch.plan is not None):
             return None
-        return Adapter(self.adapt, state=header.get("adapt"), processor=number)
+        state = header.get("adapt")
+        return Adapter(self.adapt, state=state, processor=number, every_batch=True)
 
     def _adapting(
         self,

@@ -16,9 +16,6 @@ from plait.engine.ingest import Arrivals
 ROWS_PER_SLICE = 8192
 """Below this a slice costs more in calls than it saves in cache misses."""
 
-LEAST_PIECE = 1024
-"""Rows of a piece at least."""
-
 Slice = dict[int, tuple[int, int]]
 """For each stream, the rows `start` to `stop` of its sorted arrivals."""
 
@@ -79,12 +76,10 @@ def cut_rows(arrivals: Mapping[int, Arrivals], rows: int) -> list[tuple[int, Sli
     return slices
 
 
-def pieces(
-    arrivals: Mapping[int, Arrivals], watermarks: Sequence[int], count: int
+def as_batches(
+    slices: Sequence[tuple[int, Slice]], arrivals: Mapping[int, Arrivals], watermarks: Sequence[int]
 ) -> list[tuple[dict[int, Arrivals], list[int]]]:
-    """The batch as so many smaller ones, if it has rows enough; each with its watermarks."""
-    rows = sum(len(a) for a in arrivals.values())
-    slices = cut_rows(arrivals, max(LEAST_PIECE, -(-rows // count)))
+    """The slices of a batch as smaller batches, each with its watermarks."""
     found = [
         (
             {s: arrivals[s].part(*span) for s, span in part.items()},
@@ -92,6 +87,4 @@ def pieces(
         )
         for reached, part in slices
     ]
-    if not found:
-        return [(dict(arrivals), list(watermarks))]
     return [*found[:-1], (found[-1][0], list(watermarks))]

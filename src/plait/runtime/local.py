@@ -104,7 +104,7 @@ class LocalRun:
         if adapt and isinstance(self.plan, Join | Leaf):
             policy = Policy() if adapt is True else adapt
             setting = Setting(query, policy, budget or Budget(), costs or load())
-            self._adapter = Adapter(setting, look=policy.look)
+            self._adapter = Adapter(setting)
 
     @property
     def watermarks(self) -> dict[str, int | None]:
