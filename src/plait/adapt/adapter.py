@@ -48,6 +48,10 @@ _LEAST_ROWS = 1024
 _SLICES = 2
 """Slices of a piece, at least, where it is not: a batch is joined in slices anyway."""
 
+_SLOW, _RECENT = 2.0, 0.1
+"""A piece that takes so many times the usual time is looked at; and the weight of the last piece in
+what is usual."""
+
 _NEWEST = 0.25
 """The share of each window that a sample is drawn from: what came last tells most."""
 
@@ -94,6 +98,11 @@ class Adapter:
         self._started = state is not None
         self._watch: Watch | None = None
         self._seconds = 0.0
+        """What joining took since the last look."""
+        self._before = 0.0
+        """The same, before this piece."""
+        self._usual = 0.0
+        """What a piece takes, on average."""
         self._batch = 0
         self._oldest: int | None = None
         """The oldest event time of the first batch."""
@@ -138,9 +147,10 @@ class Adapter:
         self._batch = batch
         rows = sum(map(len, arrivals.values()))
         memory = self.loop.setting.budget.memory
+        slices = []
         if memory is not None and 2 * self.loop.knowledge.nbytes >= memory:
             slices = cut_rows(arrivals, max(_LEAST_ROWS, -(-rows // _PIECES)))
-        else:
+        elif rows >= 2 * _SLICES * ROWS_PER_SLICE:
             slices = cut(arrivals, 0, max(_SLICES, -(-rows // (_PIECES * ROWS_PER_SLICE))))
         if len(slices) < 2:
             return [Piece(arrivals, watermarks, newest)]
@@ -158,6 +168,7 @@ class Adapter:
         if self._watch is None or not self._watch.sees(engine):
             self._watch = Watch(engine)
             self._seconds = 0.0
+        self._before = self._seconds
 
     def foresee(self, engine: Engine, piece: Piece) -> Decision | None:
         """What to do before these are joined, for lack of memory; nothing if there is no limit."""
@@ -176,14 +187,16 @@ class Adapter:
     def end(self, engine: Engine, piece: Piece) -> Decision | None:
         """After a piece: what to do now, if anything."""
         assert self._watch is not None, "begin() comes before end()"
-        loop, plan = self.loop, plan_of(engine)
-        if not isinstance(plan, Join | Leaf) or piece.newest <= BEFORE_ALL_TIMES:
+        if piece.newest <= BEFORE_ALL_TIMES:
             return None
         if self._oldest is None:
             times = [int(a.times[0]) for a in piece.arrivals.values() if len(a)]
             self._oldest = min(times, default=piece.newest)
-        due = self.limited or (piece.last and self._every_batch)
-        if self._seconds < loop.setting.policy.look and not due:
+        loop = self.loop
+        if not self._due(piece):
+            return None
+        plan = plan_of(engine)
+        if not isinstance(plan, Join | Leaf):
             return None
         since = loop.knowledge.time
         if not loop.batches:
@@ -212,6 +225,18 @@ class Adapter:
                 break
             decision = self._compare(plan)
         return decision
+
+    def _due(self, piece: Piece) -> bool:
+        """Whether to look now."""
+        took = self._seconds - self._before
+        slow = took > _SLOW * self._usual > 0
+        self._usual += (took - self._usual) * (_RECENT if self._usual else 1.0)
+        return (
+            slow
+            or self._seconds >= self.loop.setting.policy.look
+            or (piece.last and self._every_batch)
+            or self.limited
+        )
 
     def chooser(self, engine: Engine) -> Chooser:
         """Chooses how to get to the plan that was decided on."""

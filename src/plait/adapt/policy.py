@@ -40,9 +40,10 @@ class Policy:
     """The least time between two migrations; by default one window."""
     drift: float = 0.2
     """How far an estimate must have moved, since plans were last compared, to compare again."""
-    look: float = 0.02
+    look: float = 0.05
     """Batches, and parts of large ones, are looked at together until they have taken so many
-    seconds of CPU. On Spark there is a look after every batch in any case."""
+    seconds of CPU, or one takes twice as long as usual. On Spark there is a look after every
+    batch in any case."""
     effort: float = 0.01
     """The share of the time that may go into comparing plans."""
     sampling: float = 0.005

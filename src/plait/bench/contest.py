@@ -12,9 +12,11 @@ that was best in that phase; the medians of all finals say which one that was.
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,12 +127,12 @@ class _Lane:
 
 def measure(course: Course, make: Maker, limit: float = math.inf) -> Outcome:
     """Run a system over all batches, or until it has used `limit` seconds of processor time."""
-    pa.set_cpu_count(1)
     lane = _Lane(course, make)
-    for number in range(len(course.batches)):
-        lane.step(number)
-        if lane.used > limit:
-            break
+    with _calm():
+        for number in range(len(course.batches)):
+            lane.step(number)
+            if lane.used > limit:
+                break
     return lane.outcome()
 
 
@@ -139,14 +141,30 @@ def measure_in_turn(course: Course, systems: Mapping[str, Maker]) -> dict[str, O
 
     Whatever else the machine does hits all of them alike.
     """
-    pa.set_cpu_count(1)
     lanes = {name: _Lane(course, make) for name, make in systems.items()}
     order = list(lanes.values())
-    for number in range(len(course.batches)):
-        order = order[1:] + order[:1]
-        for lane in order:
-            lane.step(number)
+    with _calm():
+        for number in range(len(course.batches)):
+            order = order[1:] + order[:1]
+            for lane in order:
+                lane.step(number)
     return {name: lane.outcome() for name, lane in lanes.items()}
+
+
+@contextmanager
+def _calm() -> Iterator[None]:
+    """One thread, and no search for garbage among all that was there before.
+
+    Such a search takes as long as hundreds of small batches, and whoever happens to be running
+    when it is due would be charged for it.
+    """
+    pa.set_cpu_count(1)
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _moves(runs: Sequence[LocalRun], course: Course) -> Iterator[Move]:

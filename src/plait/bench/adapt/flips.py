@@ -79,10 +79,14 @@ class Flip:
         return Course(query, make_batches(query, regimes, 1.0, options.seed), phases)
 
 
-def rates_flip(scale: float = 1.0) -> Flip:
-    """The star whose fast and slow satellites exchange their roles."""
-    fast, middle, slow = 6_000 * scale, 800 * scale, 30 * scale
-    keys = {k: Key(max(1, round(4_000 * scale))) for k in ("k1", "k2", "k3")}
+def rates_flip(scale: float = 1.0, crowd: float = 1.0) -> Flip:
+    """The star whose fast and slow satellites exchange their roles.
+
+    `crowd` is a factor to the partners of a row in the fast stream; those in the slow one stay.
+    """
+    fast, middle, slow = 6_000 * scale, 800 * scale, 30 * scale / crowd
+    few, many = (Key(max(1, round(n * scale))) for n in (4_000 / crowd, 4_000))
+    keys = {"k1": few, "k2": many, "k3": few}
     centre = 10_000 * scale
     return Flip(
         STAR,
@@ -93,9 +97,15 @@ def rates_flip(scale: float = 1.0) -> Flip:
     )
 
 
-def selectivities_flip(scale: float = 1.0) -> Flip:
-    """The chain whose pairs that match often and seldom exchange their roles."""
-    often, middle, seldom = (Key(max(1, round(n * scale))) for n in (4_000, 30_000, 1_200_000))
+def selectivities_flip(scale: float = 1.0, crowd: float = 1.0) -> Flip:
+    """The chain whose pairs that match often and seldom exchange their roles.
+
+    `crowd` is a factor to the partners of a row in the pair that matches often, and a divisor to
+    those in the pair that matches seldom: the number of results stays.
+    """
+    often, middle, seldom = (
+        Key(max(1, round(n * scale))) for n in (4_000 / crowd, 30_000, 1_200_000 * crowd)
+    )
     rates = (8_000 * scale,) * 4
     return Flip(
         CHAIN,
