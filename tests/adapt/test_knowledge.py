@@ -89,6 +89,19 @@ def test_after_a_leap_samples_of_new_rows_count_until_the_old_rows_are_gone() ->
     assert knowledge.settled
 
 
+def test_what_was_not_heard_of_since_a_leap_is_doubtful_until_there_is_a_sample() -> None:
+    knowledge = Knowledge(3, half_life=2.0, window=4.0)
+    knowledge.sampled(2, 4, pairs=1e5, matches=1e4, rows=1000)
+    for second, matches in ((1, 1000), (2, 5000)):
+        looked = Looked(1, 2, 1, probes=1000, matches=matches, rows=1000.0)
+        knowledge.learn(Seen(second * 1_000_000, 1.0, [100] * 3, [looked]), geometry(QUERY))
+    assert knowledge.doubtful() == [(2, 4), (1, 2)]
+    knowledge.sampled(2, 4, pairs=0.0, matches=0.0, rows=1000)
+    assert knowledge.doubtful() == [(1, 2)], "no sample can tell"
+    knowledge.time += 5_000_000
+    assert not knowledge.doubtful()
+
+
 def test_of_a_larger_set_lookups_among_old_rows_say_nothing() -> None:
     knowledge = Knowledge(3, half_life=2.0, window=4.0)
     volumes = geometry(QUERY)

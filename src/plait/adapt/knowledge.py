@@ -185,9 +185,11 @@ class Knowledge:
     def _add(
         self, key: tuple[int, int], pairs: float, matches: float, rows: float, sample: bool = False
     ) -> None:
-        if pairs <= 0:
-            return
         old = self.agreements.get(key)
+        if pairs <= 0:
+            if old is not None and sample:
+                old.sampled = self.time  # there is nothing to be learnt from another one
+            return
         if old is None:
             old = self.agreements[key] = Agreement(0.0, 0.0, rows, self.time)
         leapt, mixed = old.leap[0], self._mixed(old)
@@ -232,7 +234,7 @@ class Knowledge:
             key
             for key, known in self.agreements.items()
             if (key[0] | key[1]).bit_count() == 2
-            and (known.time < latest or self._only_mixed(known))
+            and (max(known.time, known.sampled) < latest or self._only_mixed(known))
         ]
 
     def _leaps(self, last: list[int], way: int) -> bool:

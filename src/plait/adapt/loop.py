@@ -227,7 +227,8 @@ class Loop:
     def wanted(self) -> tuple[int, ...] | None:
         """Which streams to join in the next sample, in this order; None if nothing is wanted."""
         graph = self.setting.query.graph
-        for left, right in self.knowledge.doubtful():
+        if doubtful := self.knowledge.doubtful():
+            left, right = doubtful[0]
             return _order(graph.neighbours, left | right)
         if self.learn:
             ways = list(_ways(self.learn))

@@ -9,7 +9,7 @@ FLIP = 6
 
 def run(before: float, after: float, results: tuple[int, int] = (10, 77)) -> OnSpark:
     """Four batches in which Spark starts, two before the flip, four after it."""
-    return OnSpark((9.0,) * 4 + (before,) * 2 + (after,) * 4, results)
+    return OnSpark(4, (9.0,) * 4 + (before,) * 2 + (after,) * 4, results)
 
 
 def test_the_first_batches_do_not_count() -> None:

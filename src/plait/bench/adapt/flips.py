@@ -14,7 +14,7 @@ ones are joined with each other.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from plait.bench.adapt.harness import (
     HINDSIGHT,
@@ -26,8 +26,8 @@ from plait.bench.adapt.harness import (
     reaction,
     same_results,
 )
-from plait.bench.adapt.spark_flips import flip_on_spark
-from plait.bench.adapt.static import static_plans
+from plait.bench.adapt.spark_flips import FlipOnSpark, flip_on_spark, spark_batches
+from plait.bench.adapt.static import name_of, planned, static_plans
 from plait.bench.adapt.workloads import Key, Regime, make_batches
 from plait.bench.contest import Course
 from plait.bench.report import Claim, Note, Report, at_least, at_most
@@ -39,6 +39,7 @@ STAR = (("k1", "k2", "k3"), ("k1",), ("k2",), ("k3",))
 CHAIN = (("k1",), ("k1", "k2"), ("k2", "k3"), ("k3",))
 _SECOND = 1_000_000
 _HINDSIGHT, _STAY = 1.15, 3.0
+_FEWER, _WARM_WITH_ALL_ROWS = 20, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,19 @@ class Options(Effort):
     """Factor to all rates and numbers of keys: rows grow, the partners of a row stay."""
     runtimes: str = "local"
     """Where it is measured: here, or also on Spark (local,spark)."""
-    spark_before: int = 15
-    """Batches before the flip on Spark, where a batch has a price of its own."""
-    spark_after: int = 30
-    spark_scale: float = 6.0
+    spark_plans: str = "few"
+    """Static plans on Spark: the best ones before and after the flip and the mjoin, or all."""
+    spark_warm: int = 30
+    """Batches on Spark that do not count, most of them of few rows: what runs in the Java virtual
+    machine becomes faster for a minute, whatever the plan."""
+    spark_before: int = 10
+    """Batches before the flip on Spark."""
+    spark_after: int = 25
+    spark_seconds: float = 20.0
+    """Event time of a batch on Spark, where a batch has a price of its own."""
+    spark_scale: float = 0.5
+    spark_crowd: float = 3.0
+    """How many times as many partners as here a row has on Spark, where it has many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +136,7 @@ def selectivity_flip(options: Options, note: Note) -> Report:
     return _flip("adapt-selectivity-flip", selectivities_flip, options, note)
 
 
-def _flip(name: str, make: Callable[[float], Flip], options: Options, note: Note) -> Report:
+def _flip(name: str, make: Callable[..., Flip], options: Options, note: Note) -> Report:
     report = Report(name, asdict(options))
     flip = make(options.scale)
     course = flip.course(options)
@@ -140,22 +150,38 @@ def _flip(name: str, make: Callable[[float], Flip], options: Options, note: Note
     fill_reaction(report, played, options.before)
     report.claims = [*flip_claims(played), same_results([played])]
     if "spark" in options.runtimes.split(","):
-        _on_spark(report, make(options.spark_scale), options, played, note)
+        _on_spark(report, make(options.spark_scale, options.spark_crowd), options, note)
     return report
 
 
-def _on_spark(report: Report, flip: Flip, options: Options, played: Played, note: Note) -> None:
-    """The plans that were best here before and after the flip, and the mjoin, on Spark."""
+def _on_spark(report: Report, flip: Flip, options: Options, note: Note) -> None:
+    """The plans that the truth makes best before and after the flip, and others, on Spark."""
     query = flip.query(options)
-    shape = {name: name.partition(",")[0] for name in played.static}
+    truths = {
+        f"phase {p + 1}": regime.statistics(query, options.spark_seconds)
+        for p, regime in enumerate(flip.regimes)
+    }
+    every = static_plans(query, truths)
+    first, second = (name_of(planned(query, truth), every) for truth in truths.values())
+    few = [first, second, str(mjoin(query))]
+    names = every if options.spark_plans == "all" else few
+    before, after = flip.regimes
+    few_rows = replace(before, rates=tuple(rate / _FEWER for rate in before.rates))
+    warm = max(0, options.spark_warm - _WARM_WITH_ALL_ROWS)
+    full = options.spark_warm - warm + options.spark_before
+    regimes = [few_rows] * warm + [before] * full + [after] * options.spark_after
     flip_on_spark(
         report,
-        flip.keys,
-        flip.regimes,
-        query,
-        (options.spark_before, options.spark_after),
-        (shape[played.initial], shape[played.best[1]], str(mjoin(query))),
-        options.seed,
+        FlipOnSpark(
+            flip.keys,
+            query,
+            spark_batches(query, regimes, options.spark_seconds, options.seed),
+            options.spark_warm,
+            options.spark_warm + options.spark_before,
+            {name: every[name] for name in dict.fromkeys([first, *names])},
+            first,
+            options.stop,
+        ),
         note,
     )
 

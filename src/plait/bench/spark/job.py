@@ -39,7 +39,7 @@ class Job:
     aggregate: bool = False
     """Whether results are summed up by one aggregate per batch; else they are observed."""
     plan: str = ""
-    """The plan of Plait, if it is not to choose one."""
+    """The plan of Plait, if it is not to choose one: its shape, or JSON."""
     adapt: bool | None = None
     """Whether Plait may change the plan by itself; None as users get it who say nothing."""
     migrate_to: str = ""
