@@ -8,6 +8,7 @@ record of that goes to `carried_out`. The adapter itself never changes the engin
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -41,6 +42,10 @@ _MATCHES = 200.0
 
 _PIECES = 8
 """Pieces of a batch, at most."""
+
+_GROWTH = 4.0
+"""How many times faster than with the rows so far a state may grow with those of a piece, before
+it takes what is left of the memory."""
 
 _LEAST_ROWS = 1024
 """Rows of a piece, at least, where memory is limited."""
@@ -133,23 +138,37 @@ class Adapter:
         """Whether there is a limit to the memory."""
         return self.loop.setting.budget.memory is not None
 
+    @property
+    def _crowded(self) -> bool:
+        """Whether half of the memory is taken."""
+        memory = self.loop.setting.budget.memory
+        return memory is not None and 2 * self.loop.knowledge.nbytes >= memory
+
     # -- around a batch
 
     def pieces(
-        self, batch: int, arrivals: dict[int, Arrivals], watermarks: list[int], newest: int
+        self,
+        engine: Engine,
+        batch: int,
+        arrivals: dict[int, Arrivals],
+        watermarks: list[int],
+        newest: int,
     ) -> list[Piece]:
         """The batch in pieces, between which the plan may change.
 
         A large batch has several: a wrong plan need not join all of it. Where memory comes to an
-        end, a small one too: then it matters how soon the loop notices. `newest` is the newest
+        end, a smaller one too: then it matters how soon the loop notices. `newest` is the newest
         event time of all streams, this batch included.
         """
         self._batch = batch
         rows = sum(map(len, arrivals.values()))
-        memory = self.loop.setting.budget.memory
         slices = []
-        if memory is not None and 2 * self.loop.knowledge.nbytes >= memory:
-            slices = cut_rows(arrivals, max(_LEAST_ROWS, -(-rows // _PIECES)))
+        if self._crowded:
+            memory = self.loop.setting.budget.memory or 0.0
+            held = engine.nbytes
+            growth = _GROWTH * held * rows / max(1, sum(map(len, engine.bases)))
+            count = min(_PIECES, math.ceil(growth / max(1.0, memory - held)))
+            slices = cut_rows(arrivals, max(_LEAST_ROWS, -(-rows // max(1, count))))
         elif rows >= 2 * _SLICES * ROWS_PER_SLICE:
             slices = cut(arrivals, 0, max(_SLICES, -(-rows // (_PIECES * ROWS_PER_SLICE))))
         if len(slices) < 2:
@@ -235,7 +254,7 @@ class Adapter:
             slow
             or self._seconds >= self.loop.setting.policy.look
             or (piece.last and self._every_batch)
-            or self.limited
+            or self._crowded
         )
 
     def chooser(self, engine: Engine) -> Chooser:
@@ -244,7 +263,9 @@ class Adapter:
         memory = setting.budget.memory
         room = None if memory is None else max(0.0, memory - engine.nbytes)
         size = len(setting.query.streams)
-        return chooser(setting.policy, setting.costs, self.loop.price, room, size)
+        current = self._pending[0].current.cpu if self._pending is not None else 0.0
+        running_on = current * setting.window
+        return chooser(setting.policy, setting.costs, self.loop.price, room, size, running_on)
 
     def carried_out(self, record: Migration) -> None:
         """The decision was carried out, or refused."""

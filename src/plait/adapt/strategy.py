@@ -19,9 +19,17 @@ from plait.optimize.footprint import combined_bytes
 
 
 def chooser(
-    policy: Policy, costs: Costs, price: float, room: float | None, streams: int
+    policy: Policy,
+    costs: Costs,
+    price: float,
+    room: float | None,
+    streams: int,
+    running_on: float = 0.0,
 ) -> Chooser:
     """Decides with `room` bytes to spare (None: any number) in a query of so many streams.
+
+    `running_on` is how many seconds the old plan is predicted to take in a window, if it is not 0.
+    Otherwise what it took so far says so; but streams may just have changed.
 
     >>> from plait.optimize.costs import DEFAULT
     >>> given = Situation(100_000, 0, recomputed=5e6, recomputing=1.5e7, running_on=1e9)
@@ -31,15 +39,20 @@ def chooser(
     'moving-state'
     >>> chooser(Policy(), DEFAULT, 1.0, None, 4)(given)[0]
     'moving-state'
+    >>> chooser(Policy(), DEFAULT, 1.0, None, 4, running_on=0.5)(given)
+    ('parallel-track', 'recomputing takes 1.15 s, running both plans 0.5 s')
     """
 
     def choose(given: Situation) -> tuple[Strategy, str]:
         cheaper, why = moving_unless_dearer(given)
-        if given.recomputed is None or given.recomputing is None:
+        if not given.recomputed or given.recomputing is None:
             return cheaper, why
         # A state that is kept has all streams but one, at most.
-        extra = combined_bytes(max(2, streams - 1), given.recomputed, 1) if given.recomputed else 0
+        extra = combined_bytes(max(2, streams - 1), given.recomputed, 1)
         seconds = pause(given.recomputed, given.recomputing, costs) * price
+        if running_on:
+            cheaper = "parallel-track" if seconds > running_on else "moving-state"
+            why = f"recomputing takes {seconds:.3g} s, running both plans {running_on:.3g} s"
         late = policy.latency is not None and seconds > policy.latency
         if (late or cheaper == "parallel-track") and room is not None and extra > room:
             return "moving-state", (

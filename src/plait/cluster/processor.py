@@ -305,7 +305,8 @@ class Processor:
         report: Report,
     ) -> Iterator[pa.RecordBatch]:
         """Join a batch, let the loop look at it, and do what it says."""
-        for piece in adapter.pieces(report.batch, arrivals, watermarks, max(live.newest)):
+        newest = max(live.newest)
+        for piece in adapter.pieces(live.engine, report.batch, arrivals, watermarks, newest):
             self._carry_out(adapter, adapter.foresee(live.engine, piece), live, report)
             adapter.begin(live.engine)
             yield from adapter.timed(live.engine.push(piece.arrivals, piece.watermarks))

@@ -174,7 +174,8 @@ class LocalRun:
         self, adapter: Adapter, arrivals: dict[int, Arrivals], watermarks: list[int]
     ) -> Iterator[pa.RecordBatch]:
         """Join a batch, and let the loop look at it."""
-        for piece in adapter.pieces(self.counts.batches, arrivals, watermarks, max(self._newest)):
+        number, newest = self.counts.batches, max(self._newest)
+        for piece in adapter.pieces(self.engine, number, arrivals, watermarks, newest):
             self._carry_out(adapter, adapter.foresee(self.engine, piece))
             adapter.begin(self.engine)
             found = self.engine.push(piece.arrivals, piece.watermarks)
