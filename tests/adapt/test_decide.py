@@ -54,6 +54,7 @@ def test_the_best_plan_stays() -> None:
         (Policy(rest=0.5), {"migrated": 99.0}, "move", "staying has cost"),
         (Policy(confirm=7), {}, "stay", "to be confirmed by 7 comparisons in a row"),
         (Policy(), {"regret": 0.0}, "stay", "staying has cost 0 s so far"),
+        (Policy(), {"regret": 0.0, "waiting": 9.0}, "move", "s for the rows that wait"),
         (Policy(payback=0.0), {"regret": 0.0}, "move", "staying has cost 0 s"),
         (Policy(), {"overhead": 20.0}, "stay", "the migration would take 20 s"),
     ],

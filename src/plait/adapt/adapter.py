@@ -75,8 +75,8 @@ class Piece(NamedTuple):
     """After it."""
     newest: int
     """The newest event time of all streams so far."""
-    last: bool = True
-    """Whether it is the last one of its batch."""
+    waiting: int = 0
+    """Rows of the batch that come after it."""
 
 
 class Adapter:
@@ -173,11 +173,12 @@ class Adapter:
             slices = cut(arrivals, 0, max(_SLICES, -(-rows // (_PIECES * ROWS_PER_SLICE))))
         if len(slices) < 2:
             return [Piece(arrivals, watermarks, newest)]
-        found = [
-            Piece(part, marks, max(int(a.times[-1]) for a in part.values()), last=False)
-            for part, marks in as_batches(slices, arrivals, watermarks)
-        ]
-        return [*found[:-1], found[-1]._replace(newest=newest, last=True)]
+        found = list[Piece]()
+        for part, marks in as_batches(slices, arrivals, watermarks):
+            rows -= sum(map(len, part.values()))
+            reached = max(int(a.times[-1]) for a in part.values())
+            found.append(Piece(part, marks, reached if rows else newest, rows))
+        return found
 
     def begin(self, engine: Engine) -> None:
         """Before a piece of a batch."""
@@ -227,6 +228,7 @@ class Adapter:
             self._watch.looked(),
             self._seconds,
             engine.nbytes,
+            piece.waiting,
         )
         self._watch = None
         loop.see(seen, migrating=engine.migrating)
@@ -253,7 +255,7 @@ class Adapter:
         return (
             slow
             or self._seconds >= self.loop.setting.policy.look
-            or (piece.last and self._every_batch)
+            or (self._every_batch and not piece.waiting)
             or self._crowded
         )
 
@@ -388,6 +390,7 @@ class Adapter:
             "price": loop.price,
             "overhead": loop.overhead,
             "tries": loop.tries,
+            "waiting": loop.waiting,
         }
 
     def _tell(self, kind: EventKind, **data: Any) -> None:

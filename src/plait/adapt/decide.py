@@ -10,7 +10,8 @@ In this order:
    large as they may be: learn these first.
 5. The last migration was a moment ago, or the comparison needs to be confirmed, or staying has not
    yet cost as much as the migration would: stay, for now. The last rule is that of renting or
-   buying: it bounds what streams that go back and forth can cost.
+   buying: it bounds what streams that go back and forth can cost. What staying will cost for rows
+   that have arrived and wait is as good as spent.
 6. Move.
 
 Costs are compared with each other under the same estimates, never with those of an earlier moment:
@@ -68,6 +69,8 @@ class Standing:
     """What a migration takes beside the states that have to be computed."""
     tries: int = 0
     """Samples that were drawn to learn what was not sure."""
+    waiting: float = 0.0
+    """Seconds of event time that have arrived and are not joined yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,16 +197,13 @@ def decide_by(
     if standing.confirmed + 1 < policy.confirm:
         return _because(found, f"to be confirmed by {policy.confirm} comparisons in a row")
     needed = policy.payback * moving
-    if standing.regret < needed:
-        return _because(
-            found,
-            f"staying has cost {standing.regret:.3g} s so far, the migration would take "
-            f"{needed:.3g} s",
-        )
-    return _because(
-        replace(found, kind="move"),
-        f"staying has cost {standing.regret:.3g} s, the migration takes {moving:.3g} s",
-    )
+    behind = gain * standing.waiting
+    costs = f"staying has cost {standing.regret:.3g} s"
+    if behind:
+        costs += f" and would cost {behind:.3g} s for the rows that wait"
+    if standing.regret + behind < needed:
+        return _because(found, f"{costs} so far, the migration would take {needed:.3g} s")
+    return _because(replace(found, kind="move"), f"{costs}, the migration takes {moving:.3g} s")
 
 
 def _must_move(

@@ -64,6 +64,8 @@ class Seen:
     """What joining the batch took."""
     nbytes: int = 0
     """What the states hold after it."""
+    waiting: int = 0
+    """Rows that have arrived and are not joined yet."""
 
 
 @dataclass(slots=True)
@@ -135,6 +137,8 @@ class Knowledge:
     timed: float = 0.0
     """Seconds of event time in which `seconds` were spent, with the current plan."""
     nbytes: int = 0
+    waiting: int = 0
+    """Rows that have arrived and are not joined yet."""
     agreements: dict[tuple[int, int], Agreement] = field(default_factory=dict)
     leaps: list[list[int]] = field(default_factory=list)
     """When the rate of each stream leapt last, and which way."""
@@ -159,7 +163,7 @@ class Knowledge:
         self.batches = keep * self.batches + 1
         self.seconds = keep * self.seconds + seen.seconds
         self.timed = keep * self.timed + seen.span
-        self.nbytes = seen.nbytes
+        self.nbytes, self.waiting = seen.nbytes, seen.waiting
         found: dict[tuple[int, int], list[float]] = {}
         for step in seen.looked:
             # Both sides of a join tell about the same pairs: together they are unbiased within
@@ -344,6 +348,7 @@ class Knowledge:
             "seconds": self.seconds,
             "timed": self.timed,
             "nbytes": self.nbytes,
+            "waiting": self.waiting,
             "leaps": self.leaps,
             "agreements": [
                 [*key, a.pairs, a.matches, a.rows, a.time, a.leap, a.sampled]

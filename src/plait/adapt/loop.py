@@ -133,6 +133,12 @@ class Loop:
         """Event time in seconds."""
         return self.knowledge.time / 1e6
 
+    @property
+    def waiting(self) -> float:
+        """How many seconds of event time the rows that wait are worth."""
+        rows, span = sum(self.knowledge.rows), self.knowledge.span
+        return self.knowledge.waiting * span / rows if rows else 0.0
+
     # -- what is told
 
     def see(self, seen: Seen, *, migrating: bool) -> None:
@@ -324,6 +330,7 @@ class Loop:
             self.price,
             self.overhead,
             self.tries,
+            self.waiting,
         )
         return decide_by(model, known, standing, self.setting.policy, self.setting.budget)
 

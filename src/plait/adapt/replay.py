@@ -91,6 +91,8 @@ def _replay(events: Sequence[Event], policy: Policy | None) -> Iterator[Replayed
             continue
         now = event.time / 1e6
         regret += gain * (0.0 if last is None else now - last)
+        if now == last and confirmed:
+            confirmed -= 1  # there was a sample since, but no batch
         last = now
         stood = event.data["standing"]
         known = read_statistics(event.data["statistics"])
@@ -105,6 +107,7 @@ def _replay(events: Sequence[Event], policy: Policy | None) -> Iterator[Replayed
             stood["price"],
             stood["overhead"],
             stood["tries"],
+            stood["waiting"],
         )
         decision = decide(
             beginning.query,
