@@ -39,15 +39,18 @@ def test_the_first_batches_do_not_count() -> None:
 
 
 def test_claims_compare_with_the_best_of_each_phase_and_with_staying() -> None:
-    static = {"spark, old": run(1.0, 8.0), "spark, new": run(5.0, 1.0)}
-    claims = spark_claims(static | {OURS: run(1.0, 1.1)}, "spark, old", FLIP)
+    static = {
+        "spark, old": [run(1.0, 8.0)],
+        "spark, new": [run(5.0, 1.0), run(5.0, 9.0), run(5.0, 1.0)],
+    }
+    claims = spark_claims(static | {OURS: [run(1.0, 1.1)]}, "spark, old", FLIP)
     assert [(c.id, c.holds) for c in claims] == [
         ("spark-hindsight", True),
         ("spark-stay", True),
         ("spark-results", True),
     ]
     assert claims[0].value == (2 + 4.4) / (2 + 4) and claims[1].value == (2 + 32) / (2 + 4.4)
-    claims = spark_claims(static | {OURS: run(1.0, 4.0, (10, 78))}, "spark, old", FLIP)
+    claims = spark_claims(static | {OURS: [run(1.0, 4.0, (10, 78))]}, "spark, old", FLIP)
     assert [c.holds for c in claims] == [False, False, False]
 
 
@@ -86,12 +89,13 @@ def test_every_system_gets_the_same_files_and_slow_ones_are_stopped(
     keys = (("k",), ("k", "m"), ("m",))
     flip_on_spark(
         report,
-        FlipOnSpark(keys, QUERY, tables, 2, FLIP, plans, str(FIRST), stop=5.0),
+        FlipOnSpark(keys, QUERY, tables, 2, FLIP, plans, str(FIRST), str(SECOND), 2, stop=5.0),
         lambda _: None,
     )
-    assert [job.adapt for job in jobs] == [True, False, False, False]
-    assert len({job.files for job in jobs}) == 1 and len({job.scratch for job in jobs}) == 4
-    assert report.systems[OURS]["batches of migrations, from the flip"] == [0]
+    assert [job.adapt for job in jobs] == [True, False, False, False, True, False]
+    assert jobs[-1].plan == jobs[2].plan and jobs[-1].plan != jobs[1].plan
+    assert len({job.files for job in jobs}) == 1 and len({job.scratch for job in jobs}) == 6
+    assert report.systems[OURS]["batches of migrations, from the flip"] == [[0], [0]]
     assert report.systems["spark, (s0 s1 s2)"] == {"seconds": "stopped after 5 of 10 batches, 5 s"}
     assert [claim.holds for claim in report.claims] == [True, True, True]
     assert report.claims[1].value == (4 + 36) / (4 + 4)

@@ -59,13 +59,16 @@ class Options(Effort):
     spark_warm: int = 30
     """Batches on Spark that do not count, most of them of few rows: what runs in the Java virtual
     machine becomes faster for a minute, whatever the plan."""
-    spark_before: int = 10
+    spark_rounds: int = 2
+    """Runs on Spark of the adaptive system and of the plan that is best after the flip; the others
+    run once."""
+    spark_before: int = 6
     """Batches before the flip on Spark."""
     spark_after: int = 25
     spark_seconds: float = 20.0
     """Event time of a batch on Spark, where a batch has a price of its own."""
     spark_scale: float = 0.5
-    spark_crowd: float = 3.0
+    spark_crowd: float = 4.0
     """How many times as many partners as here a row has on Spark, where it has many."""
 
 
@@ -180,6 +183,8 @@ def _on_spark(report: Report, flip: Flip, options: Options, note: Note) -> None:
             options.spark_warm + options.spark_before,
             {name: every[name] for name in dict.fromkeys([first, *names])},
             first,
+            second,
+            options.spark_rounds,
             options.stop,
         ),
         note,

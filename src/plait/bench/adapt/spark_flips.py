@@ -3,7 +3,7 @@
 All read the same files, one of each stream per batch. Times are those of whole micro-batches by a
 clock, as Spark tells them; much of a small one is Spark's own. The first batches, in which Spark
 starts and becomes warm, do not count. A static plan that takes far too long is stopped; the one
-that the adaptive run begins with is not.
+that the adaptive run begins with is not. Where a system runs several times, medians count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from plait.bench.adapt.workloads import Batches, Regime, make_batches
-from plait.bench.report import Claim, Note, Report, Series, at_least, at_most, equal
+from plait.bench.report import Claim, Note, Report, Series, at_least, at_most, equal, spread
 from plait.bench.spark.job import Job
 from plait.bench.spark.launch import listen
 from plait.bench.spark.systems import PLAIT
@@ -54,6 +54,10 @@ class FlipOnSpark:
     plans: Mapping[str, Node]
     initial: str
     """The plan that the adaptive run begins with."""
+    then: str
+    """The plan that is expected to be best after the flip."""
+    rounds: int
+    """Runs of the adaptive system, and of that plan."""
     stop: float
     """Another static plan is stopped when it has taken so many times the time of the adaptive run,
     beside what Spark takes to start."""
@@ -93,17 +97,19 @@ def flip_on_spark(report: Report, given: FlipOnSpark, note: Note) -> None:
     if problem := java.missing():
         report.systems["spark"] = {"left out": problem}
         return
-    found: dict[str, OnSpark] = {}
-    initial = f"spark, {given.initial}"
+    found: dict[str, list[OnSpark]] = {}
+    initial, then = f"spark, {given.initial}", f"spark, {given.then}"
     systems = {OURS: (given.plans[given.initial], True)}
     systems |= {f"spark, {name}": (plan, False) for name, plan in given.plans.items()}
+    names = [*systems, *[OURS, then] * (given.rounds - 1)]
     with tempfile.TemporaryDirectory(prefix="plait-flips-") as scratch:
         files = Path(scratch) / "in"
         write_batches(given.batches, files)
-        for number, (name, (plan, adapt)) in enumerate(systems.items()):
+        for number, name in enumerate(names):
+            plan, adapt = systems[name]
             limit = _LIMIT_SECONDS
             if name not in (OURS, initial):
-                limit = _START_SECONDS + given.stop * sum(found[OURS].seconds)
+                limit = _START_SECONDS + given.stop * sum(found[OURS][0].seconds)
             where = Path(scratch) / str(number)
             where.mkdir()
             job = Job(
@@ -115,23 +121,33 @@ def flip_on_spark(report: Report, given: FlipOnSpark, note: Note) -> None:
                 plan=dumps(plan),
                 adapt=adapt,
             )
-            found[name] = _run(name, job, where, given, limit, note)
-    for name, run in found.items():
-        report.systems[name] = _figures(run, given.flip, len(given.batches))
+            found.setdefault(name, []).append(_run(name, job, where, given, limit, note))
+    for name, runs in found.items():
+        report.systems[name] = _figures(runs, given.flip, len(given.batches))
+        seconds = runs[-1].seconds
         report.series.append(
-            Series(name, range(len(run.seconds)), [1000 * s for s in run.seconds], "ms", "batch")
+            Series(name, range(len(seconds)), [1000 * s for s in seconds], "ms", "batch")
         )
-    moves = [m - given.flip for m in found[OURS].moves]
-    report.systems[OURS]["batches of migrations, from the flip"] = moves
+    report.systems[OURS]["batches of migrations, from the flip"] = [
+        [move - given.flip for move in run.moves] for run in found[OURS]
+    ]
     report.claims += spark_claims(found, initial, given.flip)
 
 
-def _figures(run: OnSpark, flip: int, batches: int) -> dict[str, Any]:
+def phases(runs: Sequence[OnSpark], flip: int) -> tuple[float, float]:
+    """The medians of several runs."""
+    before, after = zip(*(run.phases(flip) for run in runs), strict=True)
+    return statistics.median(before), statistics.median(after)
+
+
+def _figures(runs: Sequence[OnSpark], flip: int, batches: int) -> dict[str, Any]:
+    run = runs[-1]
     if run.stopped:
         done = len(run.seconds)
         return {"seconds": f"stopped after {done} of {batches} batches, {sum(run.seconds):.3g} s"}
-    before, after = run.phases(flip)
-    return {
+    before, after = phases(runs, flip)
+    found = {"spread": spread([sum(r.phases(flip)) for r in runs])} if len(runs) > 1 else {}
+    return found | {
         "seconds": before + after,
         "phase 1": before,
         "phase 2": after,
@@ -141,13 +157,14 @@ def _figures(run: OnSpark, flip: int, batches: int) -> dict[str, Any]:
     }
 
 
-def spark_claims(found: dict[str, OnSpark], initial: str, flip: int) -> list[Claim]:
+def spark_claims(found: Mapping[str, Sequence[OnSpark]], initial: str, flip: int) -> list[Claim]:
     """What must hold on Spark, from the seconds of whole batches."""
+    took = {name: phases(runs, flip) for name, runs in found.items()}
     static = [name for name in found if name != OURS]
-    best = [min(static, key=lambda name: found[name].phases(flip)[p]) for p in range(2)]
-    hindsight = sum(found[name].phases(flip)[p] for p, name in enumerate(best))
-    ours, stay = (sum(found[name].phases(flip)) for name in (OURS, initial))
-    done = [run.results for run in found.values() if not run.stopped]
+    best = [min(static, key=lambda name: took[name][p]) for p in range(2)]
+    hindsight = sum(took[name][p] for p, name in enumerate(best))
+    ours, stay = (sum(took[name]) for name in (OURS, initial))
+    done = [run.results for runs in found.values() for run in runs if not run.stopped]
     return [
         at_most("spark-hindsight", f"on Spark within {_HINDSIGHT} times of the best of these plans "
                 f"of each phase ({', '.join(best)})", ours / hindsight, _HINDSIGHT),
