@@ -43,7 +43,7 @@ _MATCHES = 200.0
 _PIECES = 8
 """Pieces of a batch, at most."""
 
-_GROWTH = 4.0
+_GROWTH = 12.0
 """How many times faster than with the rows so far a state may grow with those of a piece, before
 it takes what is left of the memory."""
 
@@ -138,11 +138,10 @@ class Adapter:
         """Whether there is a limit to the memory."""
         return self.loop.setting.budget.memory is not None
 
-    @property
-    def _crowded(self) -> bool:
+    def _crowded(self, engine: Engine) -> bool:
         """Whether half of the memory is taken."""
         memory = self.loop.setting.budget.memory
-        return memory is not None and 2 * self.loop.knowledge.nbytes >= memory
+        return memory is not None and 2 * engine.nbytes >= memory
 
     # -- around a batch
 
@@ -163,7 +162,7 @@ class Adapter:
         self._batch = batch
         rows = sum(map(len, arrivals.values()))
         slices = []
-        if self._crowded:
+        if self._crowded(engine):
             memory = self.loop.setting.budget.memory or 0.0
             held = engine.nbytes
             growth = _GROWTH * held * rows / max(1, sum(map(len, engine.bases)))
@@ -213,7 +212,7 @@ class Adapter:
             times = [int(a.times[0]) for a in piece.arrivals.values() if len(a)]
             self._oldest = min(times, default=piece.newest)
         loop = self.loop
-        if not self._due(piece):
+        if not self._due(engine, piece):
             return None
         plan = plan_of(engine)
         if not isinstance(plan, Join | Leaf):
@@ -247,7 +246,7 @@ class Adapter:
             decision = self._compare(plan)
         return decision
 
-    def _due(self, piece: Piece) -> bool:
+    def _due(self, engine: Engine, piece: Piece) -> bool:
         """Whether to look now."""
         took = self._seconds - self._before
         slow = took > _SLOW * self._usual > 0
@@ -256,7 +255,7 @@ class Adapter:
             slow
             or self._seconds >= self.loop.setting.policy.look
             or (self._every_batch and not piece.waiting)
-            or self._crowded
+            or self._crowded(engine)
         )
 
     def chooser(self, engine: Engine) -> Chooser:

@@ -27,7 +27,7 @@ CLAIMS = {
     }
     | {"results"},
     "adapt-skew": {"differ", "single", "results"},
-    "adapt-burst": {"best", "memory", "no-plan", "results"},
+    "adapt-burst": {"best", "memory-budget", "memory-too-little", "no-plan", "results"},
 }
 
 

@@ -125,13 +125,12 @@ def _memory(report: Report, played: Played, plan: Node, options: Options, note: 
         report.series.append(
             Series(f"held, {title}", range(len(megabytes)), megabytes, "MB", "batch")
         )
-        if title == "budget":
-            report.claims.append(
-                at_most("memory", "states never hold more than 1.05 times the budget while a plan "
-                        "exists that keeps to it: the most they hold over the budget",
-                        figures["most over the budget while a plan keeps to it"], _EXCEED)
-            )  # fmt: skip
-        else:
+        report.claims.append(
+            at_most(f"memory-{title.replace(' ', '-')}", f"states never hold more than {_EXCEED} times the budget "
+                    "while a plan exists that keeps to it: the most they hold over the budget",
+                    figures["most over the budget while a plan keeps to it"], _EXCEED)
+        )  # fmt: skip
+        if title == "too little":
             report.claims.append(
                 at_least("no-plan", "when no plan keeps to the budget an event says so and names "
                          "the memory: such events", float(len(said)), 1.0)
