@@ -126,8 +126,9 @@ def _memory(report: Report, played: Played, plan: Node, options: Options, note: 
             Series(f"held, {title}", range(len(megabytes)), megabytes, "MB", "batch")
         )
         report.claims.append(
-            at_most(f"memory-{title.replace(' ', '-')}", f"states never hold more than {_EXCEED} times the budget "
-                    "while a plan exists that keeps to it: the most they hold over the budget",
+            at_most(f"memory-{title.replace(' ', '-')}",
+                    f"states never hold more than {_EXCEED} times the budget while a plan exists "
+                    "that keeps to it: the most they hold over the budget",
                     figures["most over the budget while a plan keeps to it"], _EXCEED)
         )  # fmt: skip
         if title == "too little":
