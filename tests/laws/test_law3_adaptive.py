@@ -71,6 +71,7 @@ def lies(monkeypatch: pytest.MonkeyPatch) -> None:
     # Batches come in pieces of a few rows, joined in slices of one.
     monkeypatch.setattr(adapter, "_LEAST_ROWS", 1)
     monkeypatch.setattr(adapter, "ROWS_PER_SLICE", 1)
+    monkeypatch.setattr(adapter, "_PIECES_PER_WINDOW", 1_000)
     monkeypatch.setattr(slices, "ROWS_PER_SLICE", 1)
 
 

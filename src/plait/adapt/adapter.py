@@ -40,7 +40,7 @@ T = TypeVar("T")
 _MATCHES = 200.0
 """Matches that a sample should find: then it is sure enough by itself."""
 
-_PIECES = 8
+_PIECES = 16
 """Pieces of a batch, at most."""
 
 _GROWTH = 12.0
@@ -50,8 +50,9 @@ it takes what is left of the memory."""
 _LEAST_ROWS = 1024
 """Rows of a piece, at least, where memory is limited."""
 
-_SLICES = 2
-"""Slices of a piece, at least, where it is not: a batch is joined in slices anyway."""
+_LARGE, _PIECES_PER_WINDOW = 4, 2
+"""Slices of a batch, at least, that is taken in pieces where it is not; and how short these are, at
+most. An engine joins a batch in shorter slices anyway."""
 
 _SLOW, _RECENT = 2.0, 0.1
 """A piece that takes so many times the usual time is looked at; and the weight of the last piece in
@@ -168,8 +169,9 @@ class Adapter:
             growth = _GROWTH * held * rows / max(1, sum(map(len, engine.bases)))
             count = min(_PIECES, math.ceil(growth / max(1.0, memory - held)))
             slices = cut_rows(arrivals, max(_LEAST_ROWS, -(-rows // max(1, count))))
-        elif rows >= 2 * _SLICES * ROWS_PER_SLICE:
-            slices = cut(arrivals, 0, max(_SLICES, -(-rows // (_PIECES * ROWS_PER_SLICE))))
+        elif rows >= _LARGE * ROWS_PER_SLICE:
+            step = self.loop.setting.query.bounds.widest // _PIECES_PER_WINDOW
+            slices = cut(arrivals, step, -(-rows // (_PIECES * ROWS_PER_SLICE)))
         if len(slices) < 2:
             return [Piece(arrivals, watermarks, newest)]
         found = list[Piece]()
