@@ -136,13 +136,31 @@ def _costs(beginning: Started, known: Statistics, plans: tuple[Node, Node]) -> t
 
 
 def summary(found: Sequence[Replayed]) -> dict[str, Any]:
-    """The decisions of a replay in figures: both policies side by side."""
+    """The decisions of a replay in figures: both policies side by side.
+
+    Costs are means over event time: plans are compared often when much changes, and seldom else.
+    """
     moves = [r for r in found if r.decision.kind == "move"]
+    spans = _spans(found)
+
+    def mean(costs: Sequence[float]) -> float:
+        return sum(c * s for c, s in zip(costs, spans, strict=True)) / (sum(spans) or 1.0)
+
     return {
         "comparisons": len(found),
         "recorded_moves": sum(r.recorded["kind"] == "move" for r in found),
         "moves": len(moves),
-        "recorded_cost": sum(r.recorded_cost for r in found) / max(1, len(found)),
-        "cost": sum(r.cost for r in found) / max(1, len(found)),
+        "recorded_cost": mean([r.recorded_cost for r in found]),
+        "cost": mean([r.cost for r in found]),
         "plans": [plan_label(r.plan) for r in moves],
     }
+
+
+def _spans(found: Sequence[Replayed]) -> list[float]:
+    """For how long what each comparison saw was true: since the last one of its processor."""
+    last: dict[int, int] = {}
+    spans = []
+    for r in found:
+        spans.append(float(r.time - last.get(r.processor, r.time)))
+        last[r.processor] = r.time
+    return spans if any(spans) else [1.0] * len(found)
