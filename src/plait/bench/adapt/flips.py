@@ -64,11 +64,11 @@ class Options(Effort):
     run once."""
     spark_before: int = 6
     """Batches before the flip on Spark."""
-    spark_after: int = 25
+    spark_after: int = 40
     spark_seconds: float = 20.0
     """Event time of a batch on Spark, where a batch has a price of its own."""
     spark_scale: float = 0.5
-    spark_crowd: float = 4.0
+    spark_crowd: float = 3.0
     """How many times as many partners as here a row has on Spark, where it has many."""
 
 
