@@ -168,6 +168,24 @@ def test_a_loop_goes_on_elsewhere() -> None:
     assert moved and plain.plan == SECOND
 
 
+def test_a_loop_goes_on_from_what_an_older_version_wrote() -> None:
+    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
+    results(run, 8, often="k")
+    setting = Setting(QUERY, QUICK, Budget(), DEFAULT)
+    assert run._adapter is not None
+    state = json.loads(json.dumps(run._adapter.to_dict()))
+    for name in ("began", "priced", "tracked", "compared", "usual", "excess", "step"):
+        del state[name]
+    for name in ("window", "waiting"):
+        del state["knowledge"][name]
+    state["knowledge"]["agreements"] = [a[:-1] for a in state["knowledge"]["agreements"]]
+    trial = Trial(FIRST, SECOND, 0.0, 0.5, 1.0).to_dict()
+    del trial["joint"]
+    loop = Adapter(setting, state=state | {"trial": trial}).loop
+    assert loop.batches == 8 and loop.knowledge.window == 4.0
+    assert loop.trial == Trial(FIRST, SECOND, 0.0, 0.5, 1.0)
+
+
 def test_a_plan_that_somebody_gave_is_kept_until_it_is_released() -> None:
     run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
     told = batches(24, lambda _: "m")

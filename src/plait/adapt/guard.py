@@ -60,7 +60,7 @@ class Trial:
     def from_dict(cls, given: Mapping[str, Any], query: Query) -> Trial:
         """The inverse of `to_dict`."""
         old, new = (from_dict(given[name], query) for name in ("old", "new"))
-        return cls(old, new, *(given[name] for name in _PARTS))
+        return cls(old, new, **{name: given[name] for name in _PARTS if name in given})
 
 
 _PARTS = ("began", "predicted", "price", "seconds", "span", "batches", "joint")

@@ -391,14 +391,14 @@ class Loop:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], setting: Setting) -> Loop:
-        """The inverse of `to_dict`."""
+        """The inverse of `to_dict`; what an older version did not write is as at the beginning."""
         trial = given["trial"]
         return cls(
             setting,
-            Knowledge.from_dict(given["knowledge"]),
+            Knowledge.from_dict({"window": setting.window} | given["knowledge"]),
             trial=None if trial is None else Trial.from_dict(trial, setting.query),
             learn=tuple(given["learn"]),
-            **{name: given[name] for name in _PLAIN},
+            **{name: given[name] for name in _PLAIN if name in given},
         )
 
 

@@ -107,7 +107,7 @@ def _replay(events: Sequence[Event], policy: Policy | None) -> Iterator[Replayed
             stood["price"],
             stood["overhead"],
             stood["tries"],
-            stood["waiting"],
+            stood.get("waiting", 0.0),
         )
         decision = decide(
             beginning.query,
