@@ -91,3 +91,29 @@ def test_sizes_name_the_streams() -> None:
     assert (a.streams, a.rows, a.indexes) == (("a",), 2, 2)
     assert (b.streams, b.rows, b.indexes) == (("b",), 0, 1)
     assert windows.nbytes >= a.bytes + b.bytes
+
+
+def test_keys_of_arrivals_that_are_not_yet_stored_are_not_forgotten() -> None:
+    """A batch is encoded at once and stored in parts; between two parts keys are forgotten."""
+    windows = Windows(query_of(), {0: [(0,)], 1: [(0,)]})
+    keys = [f"key {i}" for i in range(10_000)]
+    store(windows, 0, rows([0] * 10_000, keys))
+    windows.bases[0].expire([100, 100])
+    held = windows.admit(1, rows([100] * 10_000, keys), BEFORE_ALL_TIMES).arrivals.part(2, 5)
+    again = windows.admit(0, rows([100], ["key 3"]), BEFORE_ALL_TIMES).arrivals
+    windows.forget_keys()
+    windows.bases[1].append(held, 0, len(held))
+    store(windows, 0, rows([100] * 3, ["key 4", "key 2", "other"]))
+    windows.bases[0].append(again, 0, 1)
+    k_class = next(k for k, c in enumerate(windows.query.graph.classes) if c.columns[0] == ("k",))
+    two, three, four = windows.bases[1].live_codes(k_class).tolist()
+    assert windows.bases[0].live_codes(k_class).tolist()[:2] == [four, two]
+    assert windows.bases[0].live_codes(k_class).tolist()[3] == three
+
+
+def test_keys_of_a_batch_that_nobody_holds_are_forgotten() -> None:
+    windows = Windows(query_of(), {0: [(0,)], 1: [(0,)]})
+    windows.admit(0, rows([0] * 10_000, [f"key {i}" for i in range(10_000)]), BEFORE_ALL_TIMES)
+    grown = windows.nbytes
+    windows.forget_keys()
+    assert windows.nbytes < grown / 2

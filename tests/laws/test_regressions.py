@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from collections.abc import Callable
+from decimal import Decimal
 
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import plait
+from plait.adapt.policy import Policy
+from plait.api import Join
 from plait.plan.examples import keyed
 from plait.plan.jtree import parse_shape
 from plait.query.bounds import global_window
@@ -11,6 +19,7 @@ from plait.query.expr import Call, Column
 from plait.query.query import Field, Stream, make_query
 from plait.testing.histories import History, Row
 from plait.testing.laws import assert_lawful
+from plait.testing.processors import Cluster
 
 
 def _row(ts: int) -> Row:
@@ -40,3 +49,51 @@ def test_late_rows_of_a_dictionary_column_are_handed_out() -> None:
     same = Call("eq", (Column("a", "k"), Column("b", "k")))
     query = make_query(streams, [same], global_window(2, 0))
     assert_lawful(History(query, ({"a": [{"ts": 1, "k": "x"}]}, {"a": [{"ts": 0, "k": "x"}]})))
+
+
+def _churning(
+    n: int, key: Callable[[int], object], type_: pa.DataType
+) -> tuple[dict[str, pa.Table], Join]:
+    """Two streams in which every key occurs once, 3 ms apart: n results."""
+    keys = pa.array([key(i) for i in range(n)], type_)
+    times = {"a": np.arange(n), "b": np.arange(n) + 3000}
+    tables = {
+        name: pa.table({"ts": pa.array(when, pa.timestamp("us")), "k": keys})
+        for name, when in times.items()
+    }
+    question = plait.join(**tables).on("a.k = b.k").within("5 ms").select("a.k", "b.k AS again")
+    return tables, question
+
+
+@pytest.mark.parametrize(
+    ("key", "type_"),
+    [
+        ("key-{}".format, pa.string()),
+        (lambda i: i.to_bytes(4, "big"), pa.binary()),
+        (lambda i: Decimal(i) / 100, pa.decimal128(12, 2)),
+    ],
+    ids=["string", "binary", "decimal"],
+)
+def test_keys_of_the_pieces_to_come_are_not_forgotten(
+    key: Callable[[int], object], type_: pa.DataType
+) -> None:
+    """A large batch is encoded as a whole; after each piece, keys without a row were forgotten."""
+    _, question = _churning(100_000, key, type_)
+    found = question.run().table
+    assert found.num_rows == 100_000
+    assert found.column("k") == found.column("again")
+
+
+def test_keys_of_the_pieces_to_come_are_not_forgotten_within_a_memory_budget() -> None:
+    _, question = _churning(60_000, "key-{}".format, pa.string())
+    assert question.budget(memory="3 MB").run(batch_rows=6_000).table.num_rows == 60_000
+
+
+def test_keys_of_the_pieces_to_come_are_not_forgotten_by_processors() -> None:
+    tables, question = _churning(100_000, "key-{}".format, pa.string())
+    query = question.query
+    cluster = Cluster(query, parse_shape(query, "(a b)"), 1, adapt=Policy())
+    until = {"a": 50_000, "b": 47_000}  # the same instant
+    first = {name: table.slice(0, until[name]) for name, table in tables.items()}
+    second = {name: table.slice(until[name]) for name, table in tables.items()}
+    assert sum(cluster.run(batch, tasks=2).num_rows for batch in (first, second)) == 100_000

@@ -33,13 +33,15 @@ MOST_DISTANT_TIME = 2**60
 _PER_MICRO = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Arrivals:
     """New tuples of one stream, sorted by time: times, a code per key class, payload columns."""
 
     times: Ints
     codes: dict[int, Ints]
     payload: dict[str, pa.Array]
+    whole: Arrivals | None = None
+    """What these are a part of: its codes are in use as long as any part of it is to come."""
 
     def __len__(self) -> int:
         return len(self.times)
@@ -48,7 +50,9 @@ class Arrivals:
         """Some of them."""
         codes = {k: c[start:stop] for k, c in self.codes.items()}
         payload = {n: p.slice(start, stop - start) for n, p in self.payload.items()}
-        return Arrivals(self.times[start:stop], codes, payload)
+        return Arrivals(
+            self.times[start:stop], codes, payload, self if self.whole is None else self.whole
+        )
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ stay, indexes that the new engine needs are built, and everything else follows f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from plait.engine.codes import CodeBook
 from plait.engine.counters import StateSize
 from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted, Ingest
 from plait.engine.output import Output
+from plait.engine.pending import Pending
 from plait.engine.purging import Purge, check_purge
 from plait.engine.states import BaseWindow, State
 from plait.kernels.memory import HEAP, Memory
@@ -47,6 +49,7 @@ class Windows:
         self.hash_bits = hash_bits
         self.memory = memory
         self._books = [CodeBook(c.type, hash_bits, memory) for c in query.graph.classes]
+        self._pending = Pending()
         self._ingests = [Ingest(query, s, self._books) for s in range(len(query.streams))]
         self.bases = [
             BaseWindow(query, s, tuple(indexes.get(s, ())), hash_bits, memory)
@@ -75,7 +78,9 @@ class Windows:
 
     def admit(self, stream: int, rows: pa.RecordBatch, watermark: int) -> Admitted:
         """Sort out the rows of a stream: what to join, and what to set aside."""
-        return self._ingests[stream].admit(rows, watermark)
+        admitted = self._ingests[stream].admit(rows, watermark)
+        self._pending.add(admitted.arrivals)
+        return admitted
 
     def cutoff(self, stream: int, watermarks: Sequence[int]) -> int:
         """Tuples of a stream that are older than this can never join again."""
@@ -87,11 +92,12 @@ class Windows:
         self.forget_keys()
 
     def forget_keys(self) -> None:
-        """Give back the memory of keys that no live tuple has, when that is due."""
+        """Give back the memory of keys that no live or pending tuple has, when that is due."""
         for k, book in enumerate(self._books):
             if book.crowded:
                 owners = self.query.graph.classes[k].streams
-                book.forget(self.bases[s].live_codes(k) for s in owners)
+                stored = (self.bases[s].live_codes(k) for s in owners)
+                book.forget(chain(stored, self._pending.codes(k)))
 
     def sizes(self, combined: Sequence[State] = ()) -> list[StateSize]:
         """Rows and bytes of every base window, then of the combined states."""
