@@ -10,20 +10,19 @@ import pyarrow as pa
 import pytest
 from tests.adapt.conftest import QUERY, batches
 
-from plait.adapt import adapter
 from plait.adapt.adapter import Adapter, Piece
 from plait.adapt.events import Event
 from plait.adapt.guard import Trial
 from plait.adapt.knowledge import Knowledge
 from plait.adapt.loop import Setting
 from plait.adapt.policy import Policy
-from plait.engine import slices
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.optimize.statistics import PROBABILITY, Estimate, Statistics
 from plait.plan.jtree import parse_shape
 from plait.query.query import Query
 from plait.runtime.local import LocalRun
+from plait.tuning import Tuning
 
 FIRST, SECOND = (parse_shape(QUERY, s) for s in ("(s0 (s1 s2))", "((s0 s1) s2)"))
 QUICK = Policy(sampling=0.5, effort=1.0, look=0.0)
@@ -54,17 +53,15 @@ def test_a_flip_is_followed() -> None:
     assert all(event.data["decision"]["reasons"] for event in compared)
 
 
-def test_a_large_batch_is_not_joined_to_its_end_by_the_wrong_plan(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(adapter, "ROWS_PER_SLICE", 1024)
-    monkeypatch.setattr(slices, "ROWS_PER_SLICE", 1024)
+def test_a_large_batch_is_not_joined_to_its_end_by_the_wrong_plan() -> None:
     told = batches(24, lambda s: "k" if s < 16 else "m")
     large = [
         {name: pa.concat_tables(b[name] for b in told[at : at + 8]) for name in QUERY.names}
         for at in range(0, 24, 8)
     ]
-    run, plain = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT), LocalRun(QUERY, FIRST)
+    small = Tuning(slice_rows=1024)
+    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT, tuning=small)
+    plain = LocalRun(QUERY, FIRST)
     for batch in large:
         assert run.push(batch).num_rows == plain.push(batch).num_rows
     first = kinds(run.events, "migrated")[0]

@@ -23,6 +23,7 @@ from plait.engine.columns import (
 from plait.kernels.gather import copy_bytes
 from plait.kernels.jit import Bytes, Ints, Positions
 from plait.kernels.ring import Ring, first_positions
+from plait.tuning import USUAL, Tuning
 
 INTEGERS = (0, 1, -1, None, 5, 127, -128)
 COUNTS = (0, 1, None, 5, 127)
@@ -96,9 +97,11 @@ def shown(values: pa.Array) -> list[str]:
 class Model:
     """A payload column in its ring, as a base window uses it, and the list it stands for."""
 
-    def __init__(self, type_: pa.DataType, first_id: int = 0) -> None:
+    def __init__(
+        self, type_: pa.DataType, first_id: int = 0, longest: int = USUAL.string_bytes
+    ) -> None:
         self.type = type_
-        self.ring = Ring(first_id)
+        self.ring = Ring(tuning=Tuning(first_id=first_id, string_bytes=longest))
         self.column = payload_column(self.ring, "c", type_)
         self.values: list[object] = []
 
@@ -251,12 +254,9 @@ def test_a_null_may_have_bytes() -> None:
     model.check_all()
 
 
-def test_strings_beyond_one_array_must_be_gathered_in_parts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(columns, "_LONGEST_STRINGS", 10)
+def test_strings_beyond_one_array_must_be_gathered_in_parts() -> None:
     for type_ in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary()):
-        model = Model(type_)
+        model = Model(type_, longest=10)
         model.write(pa.array(["12345", "67890", "x"]).cast(type_))
         model.check([0, 1])
         if type_ in (pa.large_string(), pa.large_binary()):

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plait.engine import columns
 from plait.engine.columns import TooManyBytes
 from plait.engine.ingest import Arrivals
 from plait.engine.output import Output
@@ -18,6 +17,7 @@ from plait.query.bounds import global_window
 from plait.query.expr import Call, Column, Expr, Literal
 from plait.query.query import Field, Query, Stream, make_query
 from plait.query.query import Output as Selected
+from plait.tuning import Tuning
 
 A_TEXT, B_TEXT, A_NUMBER = Column("a", "s"), Column("b", "s"), Column("a", "n")
 
@@ -34,12 +34,12 @@ def query_of(select: Sequence[Selected] = (), conditions: Sequence[Expr] = ()) -
     return make_query(streams, [keys, *conditions], global_window(2, 10), select)
 
 
-def filled(query: Query) -> tuple[Output, Tuples]:
+def filled(query: Query, longest: int = 1000) -> tuple[Output, Tuples]:
     """Four tuples of each stream, and every tuple of `a` with two of `b`."""
     bases = []
     for stream, texts in enumerate((["aa", "", None, "d"], ["x", "yy", None, "zzz"])):
         numbers = pa.array([1, None, 3, 4], pa.int32())
-        base = BaseWindow(query, stream, [(0,)], 64)
+        base = BaseWindow(query, stream, [(0,)], 64, tuning=Tuning(string_bytes=longest))
         payload = {"s": pa.array(texts), "n": numbers}
         base.append(Arrivals(np.arange(4), {0: np.arange(4) * 7}, payload), 0, 4)
         bases.append(base)
@@ -104,11 +104,8 @@ def test_no_tuples_no_rows() -> None:
 
 
 @pytest.mark.parametrize("longest", [3, 4, 5, 8, 9, 100])
-def test_results_too_long_for_one_array_come_in_several_batches(
-    longest: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    output, tuples = filled(query_of(everything()))
-    monkeypatch.setattr(columns, "_LONGEST_STRINGS", longest)
+def test_results_too_long_for_one_array_come_in_several_batches(longest: int) -> None:
+    output, tuples = filled(query_of(everything()), longest)
     batches = list(output.batches(tuples))
     assert (len(batches) > 1) == (longest < 12)
     assert pa.Table.from_batches(batches).to_pydict() == WANTED, "in order, and nothing twice"
@@ -117,11 +114,8 @@ def test_results_too_long_for_one_array_come_in_several_batches(
             assert sum(len(s or "") for s in batch.column(name).to_pylist()) <= longest
 
 
-def test_a_single_string_too_long_for_an_array_is_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    output, tuples = filled(query_of(everything()))
-    monkeypatch.setattr(columns, "_LONGEST_STRINGS", 2)
+def test_a_single_string_too_long_for_an_array_is_an_error() -> None:
+    output, tuples = filled(query_of(everything()), 2)
     with pytest.raises(TooManyBytes):
         list(output.batches(tuples))
 
@@ -137,14 +131,10 @@ def test_a_condition_holds_where_it_is_true() -> None:
     assert output.holds(unknown, tuples).tolist() == [0] * 8
 
 
-def test_a_condition_on_strings_too_long_for_one_array_is_checked_in_parts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    output, tuples = filled(query_of(everything()))
+def test_a_condition_on_strings_too_long_for_one_array_is_checked_in_parts() -> None:
     differ = Call("ne", (A_TEXT, B_TEXT))
-    wanted = output.holds(differ, tuples).tolist()
-    monkeypatch.setattr(columns, "_LONGEST_STRINGS", 5)
-    assert output.holds(differ, tuples).tolist() == wanted
+    (whole, tuples), (parts, same) = (filled(query_of(everything()), n) for n in (1000, 5))
+    assert parts.holds(differ, same).tolist() == whole.holds(differ, tuples).tolist()
 
 
 def selected(type_: pa.DataType, texts: list[str | None]) -> pa.RecordBatch:

@@ -21,6 +21,7 @@ from plait.kernels.jit import Bytes, Ids
 from plait.query.bounds import Constraint, global_window
 from plait.query.expr import Call, Column, Expr
 from plait.query.query import Field, Query, Stream, make_query
+from plait.tuning import Tuning
 
 Row = tuple[int, int, int, int]
 """Event time, the keys x and y, and a value."""
@@ -47,8 +48,11 @@ def query_of(bounds: Sequence[Constraint]) -> Query:
     return make_query([Stream(name, fields, "ts") for name in "abc"], [*keys, DIFFER], bounds)
 
 
-def filled(query: Query, streams: Sequence[Sequence[Row]], hash_bits: int) -> Windows:
-    windows = Windows(query, INDEXES, hash_bits=hash_bits)
+def filled(
+    query: Query, streams: Sequence[Sequence[Row]], hash_bits: int, portion: int = 1000
+) -> Windows:
+    tuning = Tuning(portion_rows=portion)
+    windows = Windows(query, INDEXES, hash_bits=hash_bits, tuning=tuning)
     for s, rows in enumerate(streams):
         store(windows, s, rows)
     return windows
@@ -73,13 +77,11 @@ def everyone(windows: Windows, stream: int) -> Tuples:
     return {stream: np.arange(len(windows.bases[stream]), dtype=np.int32)}
 
 
-def found(
-    lookup: Lookup, tuples: Tuples, portion: int = 1000, limits: Ids | None = None
-) -> Counter[tuple[int, ...]]:
+def found(lookup: Lookup, tuples: Tuples, limits: Ids | None = None) -> Counter[tuple[int, ...]]:
     """The combinations as row numbers, in the order of the streams."""
     answer: Counter[tuple[int, ...]] = Counter()
     counters = StepCounters()
-    for match in lookup.matches(tuples, portion, counters, limits):
+    for match in lookup.matches(tuples, counters, limits):
         assert length(match) > 0, "an empty portion"
         answer.update(zip(*(match[s].tolist() for s in sorted(match)), strict=True))
     assert counters.probes == length(tuples)
@@ -93,10 +95,10 @@ def test_oracle_a_base_window(
     a: list[Row], b: list[Row], bounds: Sequence[Constraint], hash_bits: int, portion: int
 ) -> None:
     query = query_of(bounds)
-    windows = filled(query, (a, b, ()), hash_bits)
+    windows = filled(query, (a, b, ()), hash_bits, portion)
     for by in (None, (0,), (1,), BOTH):
         lookup = Lookup(windows, frozenset({0}), windows.bases[1], BOTH, [0], by)
-        assert found(lookup, everyone(windows, 0), portion) == Counter(
+        assert found(lookup, everyone(windows, 0)) == Counter(
             (i, j)
             for (i, p), (j, q) in product(enumerate(a), enumerate(b))
             if p[1:3] == q[1:3] and p[3] != q[3] and near(query, {0: p[0], 1: q[0]})
@@ -161,9 +163,9 @@ def test_a_combination_whose_part_is_gone_is_not_found() -> None:
 def test_portions_are_about_as_large_as_asked() -> None:
     query = query_of(global_window(3, 3))
     row: Row = (0, 0, 0, 0)
-    windows = filled(query, ([row] * 40, [row] * 50, ()), 64)
+    windows = filled(query, ([row] * 40, [row] * 50, ()), 64, portion=100)
     lookup = Lookup(windows, frozenset({0}), windows.bases[1], BOTH, [])
-    sizes = [length(match) for match in lookup.matches(everyone(windows, 0), 100, StepCounters())]
+    sizes = [length(match) for match in lookup.matches(everyone(windows, 0), StepCounters())]
     assert sum(sizes) == 2000
     assert max(sizes) < 200
 

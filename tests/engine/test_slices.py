@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.engine import slices
 from plait.engine.ingest import Arrivals
-from plait.engine.slices import ROWS_PER_SLICE, Slice, cut, cut_rows
+from plait.engine.slices import Slice, cut, cut_rows
 
 
 def arrivals(*streams: Sequence[int]) -> dict[int, Arrivals]:
@@ -35,6 +33,9 @@ def check(batch: dict[int, Arrivals], cuts: list[tuple[int, Slice]]) -> None:
     assert done == {s: len(a) for s, a in batch.items()}
 
 
+LEAST = 8192
+"""Rows of a slice, at least."""
+
 TIMES = st.lists(st.one_of(st.integers(-20, 20), st.integers(-(2**61), 2**61)), max_size=30)
 
 
@@ -43,34 +44,32 @@ def test_every_row_is_in_one_slice_whatever_the_times(
     streams: list[list[int]], step: int, rows_per_slice: int
 ) -> None:
     batch = arrivals(*streams)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slices, "ROWS_PER_SLICE", rows_per_slice)
-        cuts = cut(batch, step)
+    cuts = cut(batch, step, rows_per_slice)
     check(batch, cuts)
     rows = sum(map(len, streams))
     assert len(cuts) <= max(1, rows // rows_per_slice), "slices too small on average"
 
 
 def test_no_rows_no_slices() -> None:
-    assert cut({}, 10) == []
-    assert cut(arrivals([], []), 10) == []
+    assert cut({}, 10, LEAST) == []
+    assert cut(arrivals([], []), 10, LEAST) == []
 
 
 def test_a_small_batch_stays_whole_however_long_it_lasts() -> None:
     batch = arrivals([0, 10**12], [5])
-    assert cut(batch, 1) == [(10**12 + 1, {0: (0, 2), 1: (0, 1)})]
+    assert cut(batch, 1, LEAST) == [(10**12 + 1, {0: (0, 2), 1: (0, 1)})]
 
 
 def test_a_large_batch_within_one_step_stays_whole() -> None:
-    batch = arrivals(range(3 * ROWS_PER_SLICE), [0])
-    (only,) = cut(batch, 4 * ROWS_PER_SLICE)
-    assert only == (3 * ROWS_PER_SLICE, {0: (0, 3 * ROWS_PER_SLICE), 1: (0, 1)})
+    batch = arrivals(range(3 * LEAST), [0])
+    (only,) = cut(batch, 4 * LEAST, LEAST)
+    assert only == (3 * LEAST, {0: (0, 3 * LEAST), 1: (0, 1)})
 
 
 def test_a_large_batch_of_many_windows_is_cut_evenly() -> None:
-    rows = 10 * ROWS_PER_SLICE
+    rows = 10 * LEAST
     batch = arrivals(range(rows), range(0, 2 * rows, 2))
-    cuts = cut(batch, 100)
+    cuts = cut(batch, 100, LEAST)
     check(batch, cuts)
     assert len(cuts) == 20
     widths = np.diff([0, *(reached for reached, _ in cuts)])
@@ -78,23 +77,23 @@ def test_a_large_batch_of_many_windows_is_cut_evenly() -> None:
 
 
 def test_slices_are_at_least_a_step_long() -> None:
-    rows = 40 * ROWS_PER_SLICE
+    rows = 40 * LEAST
     batch = arrivals(range(rows))
-    cuts = cut(batch, rows // 7)
+    cuts = cut(batch, rows // 7, LEAST)
     check(batch, cuts)
     assert len(cuts) == 7
     assert all(stop - start >= rows // 7 for _, part in cuts for start, stop in part.values())
 
 
 def test_all_rows_at_one_instant() -> None:
-    batch = arrivals([7] * (3 * ROWS_PER_SLICE), [7])
-    assert cut(batch, 0) == [(8, {0: (0, 3 * ROWS_PER_SLICE), 1: (0, 1)})]
+    batch = arrivals([7] * (3 * LEAST), [7])
+    assert cut(batch, 0, LEAST) == [(8, {0: (0, 3 * LEAST), 1: (0, 1)})]
 
 
 def test_a_stream_far_ahead_of_the_others() -> None:
-    rows = 2 * ROWS_PER_SLICE
+    rows = 2 * LEAST
     batch = arrivals(range(rows), [10**15 + i for i in range(rows)])
-    cuts = cut(batch, 10)
+    cuts = cut(batch, 10, LEAST)
     check(batch, cuts)
     assert [sorted(part) for _, part in cuts] == [[0], [1]]
 

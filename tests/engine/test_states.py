@@ -9,11 +9,9 @@ from itertools import takewhile
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from plait.engine import states
 from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals
 from plait.engine.states import BaseWindow, CombinedState
 from plait.errors import WindowError
@@ -23,6 +21,7 @@ from plait.kernels.ring import first_positions, ids_of
 from plait.query.bounds import Bounds, Constraint, close, global_window
 from plait.query.expr import Call, Column
 from plait.query.query import Field, Query, Stream, make_query
+from plait.tuning import USUAL, Tuning
 
 FAR = 2**62
 NAMES = "abcd"
@@ -144,9 +143,10 @@ class Pairs:
     """Per stream, the event time of each tuple by its id, also of dropped ones."""
     stored: set[tuple[int, int]] = field(default_factory=set)
     dropped: int = 0
+    tuning: Tuning = USUAL
 
     def __post_init__(self) -> None:
-        self.bases = [BaseWindow(self.query, s, [(0,)], 64) for s in (0, 1)]
+        self.bases = [BaseWindow(self.query, s, [(0,)], 64, tuning=self.tuning) for s in (0, 1)]
         self.state = CombinedState(self.query, frozenset({0, 1}), self.bases, [(0,)], 64)
         self.watermarks = self.watermarks or [0] * len(self.query.streams)
 
@@ -247,9 +247,7 @@ def test_oracle_what_is_alive_is_found_after_any_compaction(
     bounds: list[Constraint], events: Events, block: int
 ) -> None:
     """With blocks of a few rows, compaction is due all the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(states, "_SMALL", block)
-        play(Pairs(query_of(bounds)), events)
+    play(Pairs(query_of(bounds), tuning=Tuning(compact_rows=block)), events)
 
 
 @given(

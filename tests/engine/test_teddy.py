@@ -20,6 +20,7 @@ from plait.query.expr import Call, Column
 from plait.query.query import Field, Query, Stream, make_query
 from plait.runtime.local import LocalRun
 from plait.testing.histories import History, crowds
+from plait.tuning import Tuning
 
 
 def packet(blocks: Sequence[int], earliest: int = 0) -> Packet:
@@ -116,7 +117,7 @@ def test_a_batch_is_worked_off_unless_patience_says_otherwise() -> None:
 def test_memory_is_bounded_by_packets_not_by_the_result() -> None:
     """One key: every visit multiplies; what waits stays within a few packets a history."""
     settings = Teddies(packet_limit=8, intake=30)
-    engine = TeddyEngine(clique(4), settings, portion=16)
+    engine = TeddyEngine(clique(4), settings, tuning=Tuning(portion_rows=16))
     found = push(engine, batch(engine.query, 12, 0), 0)
     assert found == 12**4
     most = max(q.most for q in engine.metaqueues())

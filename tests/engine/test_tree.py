@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.engine import slices
 from plait.engine.counters import InputCounters
 from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals
 from plait.engine.migrate.moving_state import move_state
@@ -27,6 +26,7 @@ from plait.query.bounds import Constraint, global_window
 from plait.query.expr import Call, Column
 from plait.query.query import Field, Output, Query, Stream, make_query
 from plait.testing.histories import History, cases
+from plait.tuning import Tuning
 
 SHAPES = ("(a b c)", "((a b) c)", "(a (b c))", "((a c) b)")
 WINDOW = 20
@@ -215,14 +215,14 @@ def test_a_lagging_stream_does_not_look_at_the_windows_ahead_of_it() -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("bounds", [global_window(3, WINDOW), UNEVEN], ids=["global", "uneven"])
 def test_oracle_a_batch_of_many_windows_is_cut_into_slices(
-    shape: str, bounds: Sequence[Constraint], monkeypatch: pytest.MonkeyPatch
+    shape: str, bounds: Sequence[Constraint]
 ) -> None:
     """What expires within the batch is dropped within it, and nothing else is."""
-    monkeypatch.setattr(slices, "ROWS_PER_SLICE", 20)
     query = query_of(bounds, delay=12)
     streams = arriving(9, 200, keys=3, disorder=12)
     for count in (1, 3):
-        driver = drive(query, shape)
+        plan = parse_shape(query, shape)
+        driver = Driver(TreeEngine(query, plan, tuning=Tuning(slice_rows=20)))
         for batch in batches(streams, count, count):
             driver.push(batch)
         assert sorted(driver.results) == brute(query, streams)
@@ -243,7 +243,7 @@ def test_differential_the_smallest_portions(history: History, seed: int, portion
     query = history.query
     plan = sample_plan(query, Random(seed))
     whole = Driver(TreeEngine(query, plan))
-    parts = Driver(TreeEngine(query, plan, portion=portion))
+    parts = Driver(TreeEngine(query, plan, tuning=Tuning(portion_rows=portion)))
     for batch in history.tables():
         assert whole.push(batch) == parts.push(batch)
     assert sorted(map(repr, whole.results)) == sorted(map(repr, parts.results))
@@ -253,7 +253,9 @@ def test_results_come_in_portions() -> None:
     query = query_of()
     same = Rows(np.zeros(20, np.int64), np.zeros(20, np.int64))
     for shape in SHAPES:
-        driver = Driver(TreeEngine(query, parse_shape(query, shape), portion=50))
+        driver = Driver(
+            TreeEngine(query, parse_shape(query, shape), tuning=Tuning(portion_rows=50))
+        )
         assert driver.push(dict.fromkeys("abc", same.table(0, 20))) == 8000
         assert max(driver.batch_sizes) < 100
 

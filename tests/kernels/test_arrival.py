@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from plait.kernels.arrival import behind_first, keep_first, older
 from plait.kernels.jit import Ids, Positions
 from plait.kernels.ring import ID_MASK, Ring, first_positions
+from plait.tuning import Tuning
 
 FIRST_IDS = (0, 0xFFFF_FFE0, 0x7FFF_FFF0)
 
@@ -24,7 +25,7 @@ def test_oracle_rows_before_the_limit_of_their_probe(
     pairs: list[tuple[int, int]], limits: list[int], turned: int, first_id: int
 ) -> None:
     """50 rows, limits counted from the oldest: before it, among the rows, and beyond them."""
-    ring = Ring(first_id - turned)
+    ring = Ring(tuning=Tuning(first_id=(first_id - turned) & 0xFFFF_FFFF))
     ring.extend(turned)
     ring.drop(turned)
     ring.extend(50)
@@ -40,7 +41,7 @@ def test_oracle_rows_before_the_limit_of_their_probe(
 @pytest.mark.parametrize("first_id", FIRST_IDS)
 def test_a_limit_may_be_far_behind_the_oldest_row(first_id: int) -> None:
     """A tuple that waited while rows came and went finds only rows that are too new for it."""
-    ring = Ring(first_id)
+    ring = Ring(tuning=Tuning(first_id=first_id))
     ring.extend(3)
     rows = first_positions(ring.header, 0, 3)
     for behind in (1, 1000, 2**31):
@@ -57,7 +58,7 @@ def test_a_limit_may_be_far_behind_the_oldest_row(first_id: int) -> None:
 def test_oracle_the_first_rows_and_those_behind_them(
     ages: list[int], n: int, turned: int, first_id: int
 ) -> None:
-    ring = Ring(first_id - turned)
+    ring = Ring(tuning=Tuning(first_id=(first_id - turned) & 0xFFFF_FFFF))
     ring.extend(turned)
     ring.drop(turned)
     ring.extend(50)

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from plait.kernels.hashing import ALL_BITS
-from plait.kernels.index import WALKERS, finished, link, new_cursor, probe, sweep
+from plait.kernels.index import finished, link, new_cursor, probe, sweep
 from plait.kernels.jit import Ids, Ints
 from plait.kernels.ring import (
     ID_MASK,
@@ -22,6 +22,7 @@ from plait.kernels.ring import (
     ids_of,
     positions_of,
 )
+from plait.tuning import USUAL, Tuning
 
 FAR = 2**62
 NO_TIMES: Ints = np.empty(0, np.int64)
@@ -36,7 +37,7 @@ class Chains:
     """A ring with one index over it, of 64 buckets, so that many rows are strangers."""
 
     def __init__(self, first_id: int = 0, hash_bits: int = 64) -> None:
-        self.ring = Ring(first_id)
+        self.ring = Ring(tuning=Tuning(first_id=first_id))
         self.ring.add_column("nodes", np.int64, words=3)
         self.ring.add_column("ranks", np.uint8)
         self.mask = np.uint64(int(ALL_BITS) ^ (int(ALL_BITS) >> hash_bits))
@@ -52,7 +53,7 @@ class Chains:
         rows = np.r_[self.ring.extend(n)]
         self.nodes[rows, 0], self.nodes[rows, 1] = times, keys
         ranks = self.ring.columns["ranks"]
-        link(self.ring.header, NO_TIMES, n, self.nodes, self.mask, self.heads, ranks)
+        link(self.ring.header, NO_TIMES, n, self.nodes, self.mask, self.heads, ranks, 128)
 
     def expire(self, cutoff: int) -> None:
         """Drop from the front what is older than `cutoff`; later probes begin there."""
@@ -76,7 +77,7 @@ class Chains:
             which, rows, seen = probe(
                 header, self.nodes, NO_TIMES, mask, self.heads, keys, lo, hi, cursor, limit
             )
-            assert len(which) == len(rows) < limit + WALKERS, "more than about `limit` pairs"
+            assert len(which) == len(rows) < limit + USUAL.walkers, "more than about `limit` pairs"
             assert len(which) >= limit or finished(cursor, len(probes)), "stopped too early"
             found.update(zip(which.tolist(), ids_of(header, rows).tolist(), strict=True))
             visited += seen
@@ -189,7 +190,7 @@ def test_every_limit_finds_the_same_pairs() -> None:
     probes = [(int(k), 2, 6) for k in rng.integers(0, 5, 70)]
     expected = chains.expected(probes)
     assert expected.total() > 500
-    for limit in [*range(1, 2 * WALKERS + 3), expected.total(), expected.total() + 1]:
+    for limit in [*range(1, 2 * USUAL.walkers + 3), expected.total(), expected.total() + 1]:
         assert chains.probe(probes, limit)[0] == expected, limit
 
 

@@ -15,7 +15,7 @@ TIMES = st.integers(-(2**61), 2**61) | st.integers(-3, 3)
 @given(st.lists(TIMES, max_size=200))
 def test_all_rows_once_and_in_order_up_to_the_span(times: list[int]) -> None:
     given_ = np.array(times, np.int64)
-    order = time_order(given_)
+    order = time_order(given_, 4)
     assert sorted(order.tolist()) == list(range(len(times)))
     if len(times):
         ordered = given_[order]
@@ -27,10 +27,10 @@ def test_all_rows_once_and_in_order_up_to_the_span(times: list[int]) -> None:
 @pytest.mark.parametrize("spread", [1, 1000, 10**12])
 def test_rows_in_order_stay_as_they_are(spread: int) -> None:
     times = np.sort(np.random.default_rng(1).integers(0, spread, 5000))
-    assert np.array_equal(times[time_order(times)], times)
+    assert np.array_equal(times[time_order(times, 4)], times)
 
 
 def test_disorder_is_small() -> None:
     times = np.random.default_rng(2).permutation(100_000)
-    ordered = times[time_order(times)]
+    ordered = times[time_order(times, 4)]
     assert int((np.maximum.accumulate(ordered) - ordered).max()) < 8

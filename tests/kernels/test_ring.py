@@ -19,6 +19,7 @@ from plait.kernels.ring import (
     last_positions,
     positions_of,
 )
+from plait.tuning import Tuning
 
 FIRST_IDS = (0, 0xFFFF_FFF0, 0xFFFF_FFFF, 0x7FFF_FFF0)
 SIZES = (0, 1, 2, 5, 63, 64, 65, 200)
@@ -31,7 +32,7 @@ class Model:
     """A ring of numbered rows and the list that it stands for: (id, number) of each live row."""
 
     def __init__(self, first_id: int) -> None:
-        self.ring = Ring(first_id)
+        self.ring = Ring(tuning=Tuning(first_id=first_id))
         self.ring.add_column("number", np.int64)
         self.ring.add_column("pair", np.int32, words=2)
         self.rows: list[tuple[int, int]] = []
@@ -153,7 +154,7 @@ def test_a_ring_three_quarters_empty_shrinks_to_its_rows() -> None:
 def test_the_expired_prefix_ends_at_the_first_live_row(
     times: list[int], turned: int, cutoff: int, first_id: int
 ) -> None:
-    ring = Ring(first_id)
+    ring = Ring(tuning=Tuning(first_id=first_id))
     ring.add_column("ts", np.int64)
     ring.extend(turned % 64)
     ring.drop(turned % 64)
@@ -165,7 +166,7 @@ def test_the_expired_prefix_ends_at_the_first_live_row(
 
 
 def test_an_empty_ring_has_no_rows_to_find() -> None:
-    ring = Ring(0xFFFF_FFFF)
+    ring = Ring(tuning=Tuning(first_id=0xFFFF_FFFF))
     ring.add_column("ts", np.int64)
     assert first_positions(ring.header, 0, 0).tolist() == []
     assert last_positions(ring.header, 0).tolist() == []

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.kernels import window as window_module
-from plait.kernels.index import WALKERS, finished, new_cursor
+from plait.kernels.index import finished, new_cursor
 from plait.kernels.jit import Ints
 from plait.kernels.ring import ids_of
 from plait.kernels.window import Window
+from plait.testing.tunings import TUNINGS
+from plait.tuning import USUAL, Tuning
 
 FAR = 2**62
 FIRST_IDS = (0, 0xFFFF_FF80, 0xFFFF_FFFF)
@@ -37,13 +38,17 @@ class Model:
     indexes: Sequence[tuple[int, ...]] = ((0,),)
     spans: bool = False
     hash_bits: int = 64
-    first_id: int = 0
+    tuning: Tuning = USUAL
     cutoff: int = 0
     rows: list[Row] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.window = Window(
-            (0, 1), self.indexes, spans=self.spans, hash_bits=self.hash_bits, first_id=self.first_id
+            (0, 1),
+            self.indexes,
+            spans=self.spans,
+            hash_bits=self.hash_bits,
+            tuning=self.tuning,
         )
         self.window.ring.add_column("tag", np.int64)
 
@@ -68,10 +73,14 @@ class Model:
         self, classes: tuple[int, ...], codes: dict[int, Ints], lo: Ints, hi: Ints, limit: int
     ) -> Pairs:
         """The pairs that the window finds, less those whose codes the caller must refuse."""
-        keys, cursor, found = self.window.keys(classes, codes), new_cursor(), Pairs()
+        keys, cursor, found = (
+            self.window.keys(classes, codes),
+            new_cursor(self.tuning.walkers),
+            Pairs(),
+        )
         while not finished(cursor, len(lo)):
             probes, rows, _ = self.window.probe(classes, keys, lo, hi, cursor, limit)
-            assert len(probes) == len(rows) < limit + WALKERS
+            assert len(probes) == len(rows) < limit + self.tuning.walkers
             equal = np.ones(len(rows), np.bool_)
             for c in classes:
                 equal &= self.window.codes(c)[rows] == codes[c][probes]
@@ -126,7 +135,7 @@ OPERATIONS = st.lists(
     st.sampled_from([(), ((0,),), ((0, 1),), ((0,), (1,)), ALL_INDEXES]),
     st.booleans(),
     st.sampled_from((64, 2, 0)),
-    st.sampled_from(FIRST_IDS),
+    TUNINGS,
     st.sampled_from((1, 3, 40, 10_000)),
     st.sampled_from((1, 7, 1000)),
 )
@@ -135,11 +144,11 @@ def test_oracle_any_sequence_of_operations(
     indexes: Sequence[tuple[int, ...]],
     spans: bool,
     hash_bits: int,
-    first_id: int,
+    tuning: Tuning,
     keys: int,
     limit: int,
 ) -> None:
-    model = Model(indexes, spans, hash_bits, first_id)
+    model = Model(indexes, spans, hash_bits, tuning)
     for operation, size, seed in operations:
         rng = np.random.default_rng(seed)
         codes = {c: rng.integers(-keys, keys, size) for c in (0, 1)}
@@ -168,7 +177,7 @@ def test_a_window_that_grows_shrinks_and_turns_keeps_its_chains(
 ) -> None:
     """From 64 rows to thousands and back, so that buckets are renewed in both directions."""
     rng = np.random.default_rng(5)
-    model = Model(ALL_INDEXES, spans, hash_bits, 0xFFFF_F800)
+    model = Model(ALL_INDEXES, spans, hash_bits, Tuning(first_id=0xFFFF_F800))
     buckets = []
     for size in [10, 1500, 700, 3, 20, 1, 40, 2, 900]:
         codes = {c: rng.integers(0, 50, size) for c in (0, 1)}
@@ -216,7 +225,7 @@ def test_the_widest_range_finds_every_row_of_a_key(spans: bool) -> None:
 
 
 def test_an_empty_window_is_probed_in_vain() -> None:
-    model = Model(ALL_INDEXES, first_id=0xFFFF_FFFF)
+    model = Model(ALL_INDEXES, tuning=Tuning(first_id=0xFFFF_FFFF))
     for n in (100, 0):
         codes = {c: np.arange(n) for c in (0, 1)}
         for classes in ALL_INDEXES:
@@ -232,10 +241,9 @@ def test_classes_in_another_order_are_another_key() -> None:
     assert first == again
 
 
-def test_buckets_are_swept_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_buckets_are_swept_now_and_then() -> None:
     """Or the id of a row long gone would come to mean a new one after 2^32 rows."""
-    monkeypatch.setattr(window_module, "_SWEEP_EVERY", 100)
-    model = Model()
+    model = Model(tuning=Tuning(sweep_rows=100))
     for size, swept in ((1, False), (50, False), (49, True)):
         codes = np.full(size, 7 if size == 1 else 8)
         model.append(np.full(size, model.cutoff), {0: codes, 1: codes})
@@ -250,7 +258,7 @@ def test_an_index_on_a_filled_window_finds_what_was_there_and_what_comes(
 ) -> None:
     """The window has grown, turned and lost rows before."""
     rng = np.random.default_rng(6)
-    model = Model(begin, first_id=first_id)
+    model = Model(begin, tuning=Tuning(first_id=first_id))
 
     def more() -> None:
         codes = {c: rng.integers(0, 3, 100) for c in (0, 1)}
@@ -276,7 +284,7 @@ def test_an_index_on_a_filled_window_finds_what_was_there_and_what_comes(
 def test_an_index_can_go_and_come_back(first_id: int) -> None:
     """What only its nodes kept of a row, the window keeps elsewhere meanwhile."""
     rng = np.random.default_rng(7)
-    model = Model(ALL_INDEXES, first_id=first_id)
+    model = Model(ALL_INDEXES, tuning=Tuning(first_id=first_id))
 
     def more() -> None:
         codes = {c: rng.integers(0, 3, 100) for c in (0, 1)}

@@ -6,6 +6,7 @@ Large enough for rings to wrap, indexes to grow, states to be compacted and keys
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
@@ -22,6 +23,7 @@ from plait.testing.duck import count_and_checksum
 from plait.testing.feeds import batches
 from plait.testing.generate import generate
 from plait.testing.specs import Burst, Key, Payload, StreamSpec
+from plait.testing.tunings import drawn_tuning
 
 SECOND = 1_000_000
 NUMBER = Payload("n", "sequence")
@@ -131,7 +133,9 @@ def _run(
     seconds: float | None = None,
 ) -> tuple[int, int]:
     """Count and checksum of the engine's results with a plan drawn by the seed."""
-    run = LocalRun(query, sample_plan(query, Random(seed)))
+    random = Random(seed)
+    plan = sample_plan(query, random)
+    run = LocalRun(query, plan, tuning=replace(drawn_tuning(random), walkers=16))
     found = [run.push(batch) for batch in batches(tables, rows=rows, seconds=seconds)]
     assert sum(run.counts.late.values()) == 0
     results = pa.concat_tables(found)

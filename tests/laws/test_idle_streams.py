@@ -97,7 +97,7 @@ def test_oracle_idle_streams(
     for _ in history.batches[1:]:
         clocks.append(clocks[-1] + chance.choice((0, 500, 1_000, 2_000)))
     clocks = clocks[: len(history.batches)]
-    cluster = Cluster(query, mjoin(query), processors, aside=True)
+    cluster = Cluster(query, mjoin(query), processors, aside=True, tuning=history.tuning)
     found: Counter[Result] = Counter()
     late_rows = 0
     for batch, clock in zip(history.tables(), clocks, strict=True):

@@ -7,8 +7,8 @@ handed out instead of joined.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import permutations, product
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -21,6 +21,7 @@ from plait.query.query import Field, Output, Query, Stream, make_query
 from plait.testing.histories import History, Row, cases, crowds
 from plait.testing.laws import Late, assert_lawful
 from plait.testing.oracle import oracle, split_late
+from plait.tuning import Tuning
 
 
 @given(cases())
@@ -44,8 +45,7 @@ def test_oracle_hash_that_always_collides(history: History) -> None:
 @given(crowds(), st.integers(1, 3))
 def test_oracle_slices_and_portions(history: History, portion: int) -> None:
     """As if batches were so large that the engine cuts them, and results so many."""
-    with patch("plait.engine.slices.ROWS_PER_SLICE", 1):
-        assert_lawful(history, portion=portion)
+    assert_lawful(replace(history, tuning=Tuning(slice_rows=1, portion_rows=portion)))
 
 
 @pytest.mark.slow

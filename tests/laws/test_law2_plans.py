@@ -6,8 +6,8 @@ six a sample.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -61,11 +61,8 @@ def test_oracle_crowds(history: History, seed: int) -> None:
 @given(crowds(streams=st.integers(3, 5)), SEEDS)
 def test_oracle_crowds_in_slices_with_small_blocks(history: History, seed: int) -> None:
     """As if batches and states were so large that the engine cuts and compacts them."""
-    with (
-        patch("plait.engine.slices.ROWS_PER_SLICE", 1),
-        patch("plait.engine.states._SMALL", 2),
-    ):
-        _some_of(history, seed, 3)
+    small = replace(history.tuning, slice_rows=1, compact_rows=2)
+    _some_of(replace(history, tuning=small), seed, 3)
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from random import Random
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -42,10 +41,10 @@ def test_oracle_all_plans_of_two_and_three_streams(history: History) -> None:
 def test_oracle_crowds_in_slices(history: History, seed: int) -> None:
     ordered, random = in_order(history), Random(seed)
     answer = expected(ordered)
-    with patch("plait.engine.slices.ROWS_PER_SLICE", 1):
-        for _ in range(3):
-            plan = sample_plan(ordered.query, random)
-            assert_lawful(ordered, plan, answer=answer, purge="lemma")
+    ordered = replace(ordered, tuning=replace(ordered.tuning, slice_rows=1))
+    for _ in range(3):
+        plan = sample_plan(ordered.query, random)
+        assert_lawful(ordered, plan, answer=answer, purge="lemma")
 
 
 @settings(max_examples=60)
@@ -54,7 +53,12 @@ def test_oracle_migrations_at_every_batch(history: History, seed: int) -> None:
     """Another plan after every batch, by either strategy; a track is queued behind another."""
     ordered, random = in_order(history), Random(seed)
     answer, _ = expected(ordered)
-    run = LocalRun(ordered.query, sample_plan(ordered.query, random), purge="lemma")
+    run = LocalRun(
+        ordered.query,
+        sample_plan(ordered.query, random),
+        purge="lemma",
+        tuning=ordered.tuning,
+    )
     found: Counter[Result] = Counter()
     for batch in ordered.tables():
         found += multiset(run.push(batch))

@@ -28,7 +28,6 @@ EDDIES = st.builds(
 )
 ROUTERS: st.SearchStrategy[Routed] = st.one_of(TEDDIES, TEDDIES, EDDIES)
 COLLIDING = st.sampled_from((64, 64, 0))
-PORTIONS = st.sampled_from((None, 1))
 
 
 @settings(max_examples=10)
@@ -44,11 +43,11 @@ def test_oracle_every_policy_and_packet_size(history: History, seed: int) -> Non
 
 @pytest.mark.slow
 @settings(max_examples=60)
-@given(cases(streams=st.integers(2, 6)), ROUTERS, COLLIDING, PORTIONS)
+@given(cases(streams=st.integers(2, 6)), ROUTERS, COLLIDING)
 def test_oracle_routers_of_up_to_six_streams(
-    history: History, router: Routed, hash_bits: int, portion: int | None
+    history: History, router: Routed, hash_bits: int
 ) -> None:
-    assert_lawful(history, router, hash_bits=hash_bits, portion=portion)
+    assert_lawful(history, router, hash_bits=hash_bits)
 
 
 @pytest.mark.slow
@@ -67,11 +66,9 @@ def test_oracle_crowds_with_late_rows(history: History, router: Routed) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=1000)
-@given(cases(streams=st.integers(2, 6), late=True), ROUTERS, COLLIDING, PORTIONS)
-def test_oracle_routers_thoroughly(
-    history: History, router: Routed, hash_bits: int, portion: int | None
-) -> None:
-    assert_lawful(history, router, hash_bits=hash_bits, portion=portion)
+@given(cases(streams=st.integers(2, 6), late=True), ROUTERS, COLLIDING)
+def test_oracle_routers_thoroughly(history: History, router: Routed, hash_bits: int) -> None:
+    assert_lawful(history, router, hash_bits=hash_bits)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pyarrow as pa
@@ -11,10 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.laws.test_law3_migration import mean_history
 
-from plait.adapt import adapter
 from plait.adapt.knowledge import Knowledge
-from plait.adapt.policy import Policy
-from plait.engine import slices
 from plait.optimize.budget import Budget
 from plait.optimize.statistics import Statistics
 from plait.plan.enumerate import sample_plan
@@ -24,31 +22,11 @@ from plait.runtime.local import LocalRun
 from plait.testing.histories import History, cases, crowds
 from plait.testing.laws import difference, expected
 from plait.testing.oracle import Result, multiset, oracle, split_late
+from plait.testing.policies import eager
 from plait.testing.processors import Cluster
+from plait.tuning import Tuning
 
 SEEDS = st.integers(0, 2**32)
-
-
-def eager(half_life: float, latency: float | None) -> Policy:
-    """Moves at every occasion, on any grounds, and judges at once."""
-    return Policy(
-        half_life=half_life,
-        confidence=0.0,
-        margin=0.0,
-        least=0.0,
-        payback=0.0,
-        confirm=1,
-        rest=0.0,
-        drift=0.0,
-        look=0.0,
-        effort=1.0,
-        sampling=1.0,
-        sample_rows=4,
-        latency=latency,
-        trial=0.0,
-        tolerance=0.0,
-        backoff=0.0,
-    )
 
 
 @pytest.fixture(autouse=True)
@@ -68,11 +46,15 @@ def lies(monkeypatch: pytest.MonkeyPatch) -> None:
         return Statistics.of(rates, joint=joint, batch=1.0)
 
     monkeypatch.setattr(Knowledge, "statistics", lie)
-    # Batches come in pieces of a few rows, joined in slices of one.
-    monkeypatch.setattr(adapter, "_LEAST_ROWS", 1)
-    monkeypatch.setattr(adapter, "ROWS_PER_SLICE", 1)
-    monkeypatch.setattr(adapter, "_PIECES_PER_WINDOW", 1_000)
-    monkeypatch.setattr(slices, "ROWS_PER_SLICE", 1)
+
+
+def in_pieces(history: History, random: Random) -> Tuning:
+    """The history's sizes; mostly batches come in pieces of a few rows, joined in slices of one."""
+    if random.random() < 0.2:
+        return history.tuning
+    return replace(
+        history.tuning, slice_rows=1, large_slices=1, piece_rows=1, pieces_per_window=1_000
+    )
 
 
 def check_local(history: History, seed: int) -> int:
@@ -80,7 +62,9 @@ def check_local(history: History, seed: int) -> int:
     policy = eager(random.choice((0.001, 1.0, 100.0)), random.choice((None, 0.0)))
     budget = random.choice((None, Budget(memory=1e9), Budget(memory=20_000.0)))
     plan = sample_plan(history.query, random)
-    run = LocalRun(history.query, plan, adapt=policy, budget=budget)
+    run = LocalRun(
+        history.query, plan, adapt=policy, budget=budget, tuning=in_pieces(history, random)
+    )
     found: Counter[Result] = Counter()
     for batch in history.tables():
         found += multiset(run.push(batch))
@@ -108,7 +92,13 @@ def check_processors(history: History, processors: int, seed: int) -> int:
     random = Random(seed)
     policy = eager(random.choice((0.001, 1.0)), random.choice((None, 0.0)))
     query = history.query
-    cluster = Cluster(query, sample_plan(query, random), processors, adapt=policy)
+    cluster = Cluster(
+        query,
+        sample_plan(query, random),
+        processors,
+        adapt=policy,
+        tuning=in_pieces(history, random),
+    )
     found: Counter[Result] = Counter()
     moves = 0
     for batch in history.tables():

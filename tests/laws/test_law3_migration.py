@@ -15,7 +15,6 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from random import Random
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -94,7 +93,7 @@ def check_pairs(
     instants = range(len(tables) + 1)
     finished = 0
     for i, old in enumerate(plans):
-        run, before = LocalRun(history.query, old), Counter[Result]()
+        run, before = LocalRun(history.query, old, tuning=history.tuning), Counter[Result]()
         for instant in instants:
             for j, (new, way) in enumerate(product(plans, ways)):
                 if per_pair and (i + j * per_pair + instant) % len(instants) >= per_pair:
@@ -152,7 +151,7 @@ def run_at_random(
     random = Random(seed)
     query = history.query
     wanted, _ = expected(history)
-    run = LocalRun(query, sample_plan(query, random), hash_bits=hash_bits)
+    run = LocalRun(query, sample_plan(query, random), hash_bits=hash_bits, tuning=history.tuning)
     found: Counter[Result] = Counter()
     about = [f"start {run.plan}"]
     running = run.plan
@@ -206,11 +205,8 @@ def test_oracle_crowds(history: History, seed: int) -> None:
 @given(crowds(streams=st.integers(3, 5)), SEEDS)
 def test_oracle_crowds_in_slices_with_small_blocks(history: History, seed: int) -> None:
     """The old plan goes in the middle of a batch, and states are compacted all the time."""
-    with (
-        patch("plait.engine.slices.ROWS_PER_SLICE", 1),
-        patch("plait.engine.states._SMALL", 2),
-    ):
-        run_at_random(history, seed, often=0.4)
+    small = replace(history.tuning, slice_rows=1, compact_rows=2)
+    run_at_random(replace(history, tuning=small), seed, often=0.4)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -231,7 +227,7 @@ def out_of_order(history: History, old: Node, new: Node, instant: int, order: Or
 
     Ties count as order. Within a batch outside the migration stage the engine promises nothing.
     """
-    run = LocalRun(history.query, old)
+    run = LocalRun(history.query, old, tuning=history.tuning)
     names = [o.name for o in history.query.select if o.name.endswith("_ts")]
     emitted: list[tuple[int, tuple[int, ...]]] = []
     for number, batch in enumerate(history.tables()):
@@ -280,7 +276,7 @@ def check_crashes(
     random = Random(seed)
     query = history.query
     plan = sample_plan(query, random)
-    cluster = Cluster(query, plan, processors, engines)
+    cluster = Cluster(query, plan, processors, engines, tuning=history.tuning)
     found: Counter[Result] = Counter()
     epoch: Epoch | None = None
     begun: set[tuple[int, int]] = set()

@@ -18,7 +18,7 @@ from plait.testing.histories import History, cases
 def test_results_are_never_later_than_said(history: History, data: st.DataObject) -> None:
     stream = data.draw(st.sampled_from(history.query.streams))
     query = replace(history.query, select=(Output("t", Column(stream.name, stream.time)),))
-    run = LocalRun(query)
+    run = LocalRun(query, tuning=history.tuning)
     newest: int | None = None
     unit = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}[query.schema.field("t").type.unit]
     for batch in history.tables():

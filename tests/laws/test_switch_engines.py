@@ -40,7 +40,7 @@ def _some_plan(history: History, random: Random) -> Plan:
 
 def _run(history: History, plans: Sequence[Plan], hash_bits: int = 64) -> Counter[Result]:
     """Batch i runs with plan i."""
-    run = LocalRun(history.query, plans[0], hash_bits=hash_bits)
+    run = LocalRun(history.query, plans[0], hash_bits=hash_bits, tuning=history.tuning)
     found: Counter[Result] = Counter()
     for plan, batch in zip(plans, history.tables(), strict=True):
         if plan is not run.plan:
@@ -103,7 +103,7 @@ def test_oracle_switching_thoroughly(history: History, seed: int) -> None:
 @settings(max_examples=20)
 @given(cases(streams=st.integers(2, 3)))
 def test_windows_stay_when_the_engine_changes(history: History) -> None:
-    run = LocalRun(history.query)
+    run = LocalRun(history.query, tuning=history.tuning)
     tables = history.tables()
     for batch in tables:
         run.push(batch)

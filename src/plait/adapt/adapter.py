@@ -27,7 +27,7 @@ from plait.engine.migrate.record import Migration
 from plait.engine.migrate.strategy import plan_of
 from plait.engine.monitor import Watch
 from plait.engine.sampling import sample
-from plait.engine.slices import ROWS_PER_SLICE, as_batches, cut, cut_rows
+from plait.engine.slices import as_batches, cut, cut_rows
 from plait.optimize.model import Cost
 from plait.optimize.statistics import statistics_to_dict
 from plait.plan.jtree import Join, Leaf, Node
@@ -40,19 +40,9 @@ T = TypeVar("T")
 _MATCHES = 200.0
 """Matches that a sample should find: then it is sure enough by itself."""
 
-_PIECES = 16
-"""Pieces of a batch, at most."""
-
 _GROWTH = 12.0
 """How many times faster than with the rows so far a state may grow with those of a piece, before
 it takes what is left of the memory."""
-
-_LEAST_ROWS = 1024
-"""Rows of a piece, at least, where memory is limited."""
-
-_LARGE, _PIECES_PER_WINDOW = 4, 2
-"""Slices of a batch, at least, that is taken in pieces where it is not; and how short these are, at
-most. An engine joins a batch in shorter slices anyway."""
 
 _SLOW, _RECENT = 2.0, 0.1
 """A piece that takes so many times the usual time is looked at; and the weight of the last piece in
@@ -161,17 +151,19 @@ class Adapter:
         event time of all streams, this batch included.
         """
         self._batch = batch
+        tuning = engine.windows.tuning
         rows = sum(map(len, arrivals.values()))
         slices = []
         if self._crowded(engine):
             memory = self.loop.setting.budget.memory or 0.0
             held = engine.nbytes
             growth = _GROWTH * held * rows / max(1, sum(map(len, engine.bases)))
-            count = min(_PIECES, math.ceil(growth / max(1.0, memory - held)))
-            slices = cut_rows(arrivals, max(_LEAST_ROWS, -(-rows // max(1, count))))
-        elif rows >= _LARGE * ROWS_PER_SLICE:
-            step = self.loop.setting.query.bounds.widest // _PIECES_PER_WINDOW
-            slices = cut(arrivals, step, -(-rows // (_PIECES * ROWS_PER_SLICE)))
+            count = min(tuning.pieces, math.ceil(growth / max(1.0, memory - held)))
+            slices = cut_rows(arrivals, max(tuning.piece_rows, -(-rows // max(1, count))))
+        elif rows >= tuning.large_slices * tuning.slice_rows:
+            step = self.loop.setting.query.bounds.widest // tuning.pieces_per_window
+            larger = -(-rows // (tuning.pieces * tuning.slice_rows))
+            slices = cut(arrivals, step, larger * tuning.slice_rows)
         if len(slices) < 2:
             return [Piece(arrivals, watermarks, newest)]
         found = list[Piece]()

@@ -26,9 +26,7 @@ from plait.plan.steps import on_arrival
 from plait.query.evaluate import evaluate
 from plait.query.expr import Expr
 from plait.query.query import Query, narrowed
-
-PACKET_ROWS = 1 << 18
-"""Rows that a pack task gathers before it sends them on."""
+from plait.tuning import USUAL, Tuning
 
 LATE = "late"
 NO_TIME = "no event time"
@@ -73,12 +71,13 @@ class Packer:
     routing: Routing
     aside: bool = False
     """Whether rows that are set aside are sent too."""
+    tuning: Tuning = USUAL
 
     def pack(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
         """The packets of one task, and its closing beats."""
         counts = Packet(0, self.stream, 0)
         needed = [f.name for f in lean(self.query).streams[self.stream].fields]
-        for chunk in gathered(batches, PACKET_ROWS):
+        for chunk in gathered(batches, self.tuning.packet_rows, self.tuning.gathered_bytes):
             rows, counts, aside = self._admit(chunk, counts)
             for reason, bad in aside.items() if self.aside else ():
                 body = encode_rows(bad.select(needed))

@@ -52,12 +52,7 @@ from plait.plan.jtree import Join, Leaf
 from plait.plan.routed import Plan
 from plait.plan.serde import from_dict, to_dict
 from plait.query.query import Query
-
-_PORTION = 1 << 17
-"""Results that leave at a time: handing over a batch has its price, whatever its size.
-
-An engine finds them slice by slice, often a few at a time, so they are gathered before they leave.
-"""
+from plait.tuning import USUAL, Tuning
 
 
 class Store(Protocol):
@@ -157,6 +152,7 @@ class Processor:
     """Whether rows that are set aside are handed out."""
     adapt: Setting | None = None
     """By what to change the plan while it runs; None leaves it as it is."""
+    tuning: Tuning = USUAL
 
     def run(
         self,
@@ -250,7 +246,8 @@ class Processor:
             results = live.engine.push(arrivals, watermarks)
         else:
             results = self._adapting(adapter, live, arrivals, watermarks, report)
-        for found in gathered(results, _PORTION):
+        # Results are found slice by slice, often a few at a time; they leave together.
+        for found in gathered(results, self.tuning.result_rows, self.tuning.gathered_bytes):
             report.results += found.num_rows
             yield found
         joined = time.perf_counter()
@@ -361,8 +358,9 @@ class Processor:
             return cached, False
         if token:
             self._check_contract(store)
-        windows = Windows(self.query, {}, memory=engines.memory(number))
-        engine = make_engine(self.query, self._plan(header), windows=windows, portion=_PORTION)
+        tuning = replace(self.tuning, portion_rows=self.tuning.result_rows)
+        windows = Windows(self.query, {}, memory=engines.memory(number), tuning=tuning)
+        engine = make_engine(self.query, self._plan(header), windows=windows)
         live = Live(token, engine, list(header["newest"]))
         rows: dict[int, list[pa.RecordBatch]] = {}
         stored = []

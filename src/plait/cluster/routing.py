@@ -21,9 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plait.query.graph import JoinGraph
-
-GROUPS = 128
-"""Partition groups of a single key class."""
+from plait.tuning import USUAL
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -59,7 +57,12 @@ class Routing:
         return offsets
 
 
-def route(graph: JoinGraph, processors: int, rates: Sequence[float] | None = None) -> Routing:
+def route(
+    graph: JoinGraph,
+    processors: int,
+    rates: Sequence[float] | None = None,
+    groups: int = USUAL.groups,
+) -> Routing:
     """The routing of a query over a number of processors; unknown rates count as equal.
 
     >>> from plait.plan.examples import clique, chain
@@ -73,7 +76,7 @@ def route(graph: JoinGraph, processors: int, rates: Sequence[float] | None = Non
     ]
     if everywhere:
         shares = [1] * len(graph.classes)
-        shares[everywhere[0]] = max(GROUPS, processors)
+        shares[everywhere[0]] = max(groups, processors)
         table = tuple(g * processors // shares[everywhere[0]] for g in range(max(shares)))
         return Routing(tuple(shares), table)
     weights = rates or [1.0] * graph.size

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from plait.tuning import USUAL
+
 _SCHEMA, _LEAST = b"plait.schema", b"plait.least"
-GATHERED_BYTES = 1 << 26
-"""Batches are not gathered beyond this, however few their rows: offsets of strings have 32 bits."""
 _NARROW = ((1 << 8, pa.uint8()), (1 << 16, pa.uint16()), (1 << 32, pa.uint32()))
 
 
@@ -62,8 +62,12 @@ def decode_rows(body: bytes) -> list[pa.RecordBatch]:
     return found
 
 
-def gathered(batches: Iterable[pa.RecordBatch], enough: int) -> Iterator[pa.RecordBatch]:
+def gathered(
+    batches: Iterable[pa.RecordBatch], enough: int, most_bytes: int = USUAL.gathered_bytes
+) -> Iterator[pa.RecordBatch]:
     """The same rows in the same order, in batches of `enough` rows or more; the last may have less.
+
+    What has more than `most_bytes` is not put together with anything.
 
     >>> small = [pa.record_batch({"k": [i]}) for i in range(5)]
     >>> [batch.num_rows for batch in gathered(small, 3)]
@@ -74,7 +78,7 @@ def gathered(batches: Iterable[pa.RecordBatch], enough: int) -> Iterator[pa.Reco
     for batch in batches:
         if not batch.num_rows:
             continue
-        if waiting and size + batch.nbytes > GATHERED_BYTES:
+        if waiting and size + batch.nbytes > most_bytes:
             yield _one(waiting)
             waiting, rows, size = [], 0, 0
         waiting.append(batch)

@@ -20,6 +20,7 @@ from plait.kernels.intern import Interner
 from plait.kernels.jit import Bytes, Ints
 from plait.kernels.memory import HEAP, Memory
 from plait.query.keys import plain
+from plait.tuning import USUAL, Tuning
 
 _NAN_BITS = np.array([np.nan]).view(np.int64)[0]
 
@@ -27,10 +28,16 @@ _NAN_BITS = np.array([np.nan]).view(np.int64)[0]
 class CodeBook:
     """The codes of one key class, whose values are compared in `type_`."""
 
-    def __init__(self, type_: pa.DataType, hash_bits: int = 64, memory: Memory = HEAP) -> None:
+    def __init__(
+        self,
+        type_: pa.DataType,
+        hash_bits: int = 64,
+        memory: Memory = HEAP,
+        tuning: Tuning = USUAL,
+    ) -> None:
         self.type = type_
         interned = pt.is_large_string(type_) or pt.is_large_binary(type_) or pt.is_decimal(type_)
-        self._interner = Interner(hash_bits, memory) if interned else None
+        self._interner = Interner(hash_bits, memory, tuning) if interned else None
 
     def encode(self, values: pa.Array) -> tuple[Ints, Bytes | None]:
         """Codes, and one byte per value that is 0 where it is null (None if nothing is).

@@ -18,8 +18,6 @@ from plait.kernels.gather import copy_bytes, lengths_to_offsets, take, take_byte
 from plait.kernels.jit import Array, Bytes, Ints, Positions
 from plait.kernels.ring import Ring, ids_of
 
-_LONGEST_STRINGS = 2**31 - 1
-
 
 class TooManyBytes(Exception):
     """Gathered strings that do not fit one Arrow array: gather fewer rows at a time."""
@@ -159,7 +157,7 @@ class BytesColumn(_Nullable):
         self._type = type_
         ring.add_column(self._starts, np.int64)
         ring.add_column(self._lengths, np.int64)
-        self._heap: Bytes = ring.memory.empty((1024,), np.uint8)
+        self._heap: Bytes = ring.memory.empty((ring.tuning.heap_bytes,), np.uint8)
         self._base = 0
         self._end = 0
 
@@ -198,7 +196,7 @@ class BytesColumn(_Nullable):
         columns = self._ring.columns
         offsets = lengths_to_offsets(columns[self._lengths], positions)
         large = pt.is_large_string(self._type) or pt.is_large_binary(self._type)
-        if not large and offsets[-1] > _LONGEST_STRINGS:
+        if not large and offsets[-1] > self._ring.tuning.string_bytes:
             raise TooManyBytes
         data = take_bytes(self._heap, columns[self._starts], self._base, positions, offsets)
         valid = self.gather_validity(positions)

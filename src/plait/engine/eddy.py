@@ -40,7 +40,7 @@ import pyarrow as pa
 
 from plait.engine.counters import InputCounters, OperatorCounters, StateSize, StepCounters
 from plait.engine.ingest import Admitted, Arrivals
-from plait.engine.probe import PORTION, Lookup, length
+from plait.engine.probe import Lookup, length
 from plait.engine.routing import History, Policy, make_policy
 from plait.engine.slices import Slice, cut_rows
 from plait.engine.states import Tuples
@@ -50,15 +50,12 @@ from plait.kernels.ring import ID_MASK, ids_of, positions_of
 from plait.plan.routed import Eddies, Routed
 from plait.query.expr import streams_of
 from plait.query.query import Query
+from plait.tuning import USUAL, Tuning
 
 BLOCK = -1
 """Where a packet keeps the block numbers of its tuples, beside the streams."""
 
 _BLOCK_MASK = 0x7FFF_FFFF
-_MOST_INDEXES = 6
-"""Composite indexes per window; beyond, one key is looked up and the others are compared."""
-_MOST_STREAMS = 10
-"""With more streams there are too many histories to look at each beforehand."""
 
 
 @dataclass(slots=True)
@@ -107,11 +104,12 @@ class Frontiers:
     [20, 20]
     """
 
-    def __init__(self, streams: int) -> None:
-        self._table: Ids = np.zeros((16, streams), np.uint32)
-        self._first = 0
+    def __init__(self, streams: int, tuning: Tuning = USUAL) -> None:
+        self._fewest = tuning.frontier_blocks
+        self._table: Ids = np.zeros((self._fewest, streams), np.uint32)
+        self._first = tuning.first_id
         self._begin = 0
-        self.next = 0
+        self.next = tuning.first_id
         """The number of the next block."""
 
     def add(self, ends: Sequence[int]) -> int:
@@ -119,7 +117,7 @@ class Frontiers:
         row = self._row(self.next)
         if row == len(self._table):
             live = self._table[self._begin :]
-            self._table = np.zeros((max(16, 2 * len(live)), live.shape[1]), np.uint32)
+            self._table = np.zeros((max(self._fewest, 2 * len(live)), live.shape[1]), np.uint32)
             self._table[: len(live)] = live
             self._begin, row = 0, len(live)
         self._table[row] = ends
@@ -160,16 +158,15 @@ class RoutedEngine:
         settings: Routed,
         *,
         hash_bits: int = 64,
-        portion: int = PORTION,
         windows: Windows | None = None,
+        tuning: Tuning = USUAL,
     ) -> None:
         self.query = query
         self.settings = settings
-        self.portion = portion
         size = len(query.streams)
-        needed = visit_indexes(query)
+        needed = visit_indexes(query, tuning if windows is None else windows.tuning)
         if windows is None:
-            windows = Windows(query, needed, hash_bits=hash_bits)
+            windows = Windows(query, needed, hash_bits=hash_bits, tuning=tuning)
         else:
             windows.index_by(needed)
         self.windows = windows
@@ -177,7 +174,7 @@ class RoutedEngine:
         self._complete = (1 << size) - 1
         self._neighbours = [sum(1 << j for j in query.graph.neighbours(i)) for i in range(size)]
         self._stations: dict[History, Station] = {}
-        self._frontiers = Frontiers(size)
+        self._frontiers = Frontiers(size, windows.tuning)
         matrix = query.bounds.matrix
         self._slack = [min(matrix[i][k] for i in range(size)) for k in range(size)]
         self._inputs = [InputCounters() for _ in range(size)]
@@ -308,7 +305,7 @@ class RoutedEngine:
         after = visit.after
         if after.done != self._complete:
             tuples[BLOCK] = blocks
-        for found in visit.lookup.matches(tuples, self.portion, counters, limits):
+        for found in visit.lookup.matches(tuples, counters, limits):
             if after.done == self._complete:
                 self._outputs += length(found)
                 yield from self.windows.output.batches(found)
@@ -372,8 +369,11 @@ class RoutedEngine:
             counters.deletes += base.expire(watermarks)
 
 
-def visit_indexes(query: Query) -> dict[int, tuple[tuple[int, ...], ...]]:
+def visit_indexes(query: Query, tuning: Tuning = USUAL) -> dict[int, tuple[tuple[int, ...], ...]]:
     """For each stream, the key classes by which some history can look its window up.
+
+    With many streams, or many combinations of classes, only single classes are indexed; the others
+    are compared.
 
     >>> from plait.plan.examples import chain
     >>> visit_indexes(chain(3))
@@ -384,13 +384,13 @@ def visit_indexes(query: Query) -> dict[int, tuple[tuple[int, ...], ...]]:
     for target in range(size):
         singles = [(k,) for k in graph.classes_of(target) if len(graph.classes[k].streams) > 1]
         wanted: set[tuple[int, ...]] = set()
-        if size <= _MOST_STREAMS:
+        if size <= tuning.router_streams:
             others = [s for s in range(size) if s != target]
             for mask in range(1, 1 << len(others)):
                 part = [s for b, s in enumerate(others) if mask >> b & 1]
                 if graph.connected(part) and (classes := graph.shared(part, {target})):
                     wanted.add(classes)
-        if not wanted or len(wanted) > _MOST_INDEXES:
+        if not wanted or len(wanted) > tuning.router_indexes:
             wanted = set(singles)
         found[target] = tuple(sorted(wanted))
     return found
@@ -413,10 +413,10 @@ class EddyEngine(RoutedEngine):
         settings: Eddies,
         *,
         hash_bits: int = 64,
-        portion: int = PORTION,
         windows: Windows | None = None,
+        tuning: Tuning = USUAL,
     ) -> None:
-        super().__init__(query, settings, hash_bits=hash_bits, portion=portion, windows=windows)
+        super().__init__(query, settings, hash_bits=hash_bits, windows=windows, tuning=tuning)
         self._intake = settings.intake
         self._tuples: deque[tuple[Station, Packet | _Fresh]] = deque()
         self.longest_queue = 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from plait.engine.eddy import EddyEngine
 from plait.engine.migrate.parallel_track import ParallelTrack
-from plait.engine.probe import PORTION
 from plait.engine.purging import Purge
 from plait.engine.teddy import TeddyEngine
 from plait.engine.tree import TreeEngine
@@ -12,6 +11,7 @@ from plait.engine.windows import Windows
 from plait.errors import PlanError
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query
+from plait.tuning import USUAL, Tuning
 
 Engine = TreeEngine | EddyEngine | TeddyEngine | ParallelTrack
 
@@ -21,18 +21,17 @@ def make_engine(
     plan: Plan,
     *,
     hash_bits: int = 64,
-    portion: int | None = None,
     windows: Windows | None = None,
     memory_limit: int | None = None,
     purge: Purge = "watermark",
+    tuning: Tuning = USUAL,
 ) -> TreeEngine | EddyEngine | TeddyEngine:
     """The engine that runs a plan.
 
     `windows` are empty ones to fill; what an engine has stored goes over to another one by
-    `plait.engine.migrate`. A small `portion` makes lookups return in many parts what they find.
+    `plait.engine.migrate`. `tuning` is for windows that are made here.
     Only a tree of joins can have a `memory_limit` in bytes, or purge by the lemma.
     """
-    portion = PORTION if portion is None else portion
     if memory_limit is not None and isinstance(plan, Teddies | Eddies):
         raise PlanError(
             f"{plan} cannot run within a memory limit",
@@ -41,15 +40,15 @@ def make_engine(
     if purge != "watermark" and isinstance(plan, Teddies | Eddies):
         raise PlanError(f"{plan} purges by watermarks only", remedy="give a tree of joins")
     if isinstance(plan, Teddies):
-        return TeddyEngine(query, plan, hash_bits=hash_bits, portion=portion, windows=windows)
+        return TeddyEngine(query, plan, hash_bits=hash_bits, windows=windows, tuning=tuning)
     if isinstance(plan, Eddies):
-        return EddyEngine(query, plan, hash_bits=hash_bits, portion=portion, windows=windows)
+        return EddyEngine(query, plan, hash_bits=hash_bits, windows=windows, tuning=tuning)
     return TreeEngine(
         query,
         plan,
         hash_bits=hash_bits,
-        portion=portion,
         windows=windows,
         memory_limit=memory_limit,
         purge=purge,
+        tuning=tuning,
     )

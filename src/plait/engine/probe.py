@@ -27,12 +27,6 @@ from plait.kernels.gather import keep_equal, keep_near, take, tighten
 from plait.kernels.index import finished, new_cursor
 from plait.kernels.jit import Bytes, Ids, Ints, Positions
 
-PORTION = 1 << 15
-"""Pairs that a probe returns at a time: large enough to vectorise, small enough for the cache.
-
-Columns of more than some 100 kB are also given back to the system and fetched again each time.
-"""
-
 _FAR_PAST, _FAR_FUTURE = -(2**62), 2**62
 
 
@@ -58,6 +52,7 @@ class Lookup:
         self.target = target
         self._by = classes if by is None else by
         self._bases = windows.bases
+        self._tuning = windows.tuning
         self._output = windows.output
         self._key_sources = {k: min(query.graph.classes[k].streams & gathered) for k in classes}
         unsure = classes if len(self._by) > 1 else [k for k in classes if k not in self._by]
@@ -83,11 +78,10 @@ class Lookup:
     def matches(
         self,
         tuples: Tuples,
-        portion: int,
         counters: StepCounters,
         limits: Ids | None = None,
     ) -> Iterator[Tuples]:
-        """The combinations that the tuples find, at most about `portion` at a time.
+        """The combinations that the tuples find, about a portion at a time at most.
 
         `limits` are ids, one per tuple, of the first row of a base window that is too new for it.
         Nothing may be stored or dropped before the iterator is exhausted.
@@ -108,7 +102,7 @@ class Lookup:
             old = self.mark.old[stream]
             if old:
                 np.maximum(lo, self.mark.earliest_new[stream], out=lo)
-        cursor = new_cursor()
+        cursor, portion = new_cursor(self._tuning.walkers), self._tuning.portion_rows
         while not finished(cursor, n):
             probes, rows, visited = window.probe(self._by, keys, lo, hi, cursor, portion)
             counters.visited += visited

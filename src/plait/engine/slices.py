@@ -13,20 +13,14 @@ import numpy as np
 
 from plait.engine.ingest import Arrivals
 
-ROWS_PER_SLICE = 8192
-"""Below this a slice costs more in calls than it saves in cache misses."""
-
 Slice = dict[int, tuple[int, int]]
 """For each stream, the rows `start` to `stop` of its sorted arrivals."""
 
 
-def cut(
-    arrivals: Mapping[int, Arrivals], step: int, times_larger: int = 1
-) -> list[tuple[int, Slice]]:
+def cut(arrivals: Mapping[int, Arrivals], step: int, least: int) -> list[tuple[int, Slice]]:
     """Slices in ascending time, each with the time that all later rows have reached.
 
-    A slice spans at least `step` microseconds and on average at least `ROWS_PER_SLICE` rows, or
-    so many times more.
+    A slice spans at least `step` microseconds and has on average at `least` so many rows.
     """
     present = {s: a for s, a in arrivals.items() if len(a)}
     if not present:
@@ -34,7 +28,7 @@ def cut(
     first = min(int(a.times[0]) for a in present.values())
     last = max(int(a.times[-1]) for a in present.values())
     rows = sum(len(a) for a in present.values())
-    pieces = min(rows // (ROWS_PER_SLICE * times_larger), (last - first) // max(step, 1))
+    pieces = min(rows // least, (last - first) // max(step, 1))
     if pieces <= 1:
         return [(last + 1, {s: (0, len(a)) for s, a in present.items()})]
     ends = first + (last + 1 - first) * np.arange(1, pieces + 1, dtype=object) // pieces

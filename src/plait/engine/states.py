@@ -38,11 +38,10 @@ from plait.kernels.ring import (
 from plait.kernels.window import Window
 from plait.query.expr import Column
 from plait.query.query import Query
+from plait.tuning import USUAL, Tuning
 
 Tuples = dict[int, Positions]
 """Combined tuples as columns: for each stream, the positions in its base window."""
-
-_SMALL = 256
 
 
 class BaseWindow:
@@ -55,10 +54,11 @@ class BaseWindow:
         indexes: Sequence[tuple[int, ...]],
         hash_bits: int,
         memory: Memory = HEAP,
+        tuning: Tuning = USUAL,
     ) -> None:
         self.streams = frozenset({stream})
         classes = query.graph.classes_of(stream)
-        self.window = Window(classes, indexes, hash_bits=hash_bits, memory=memory)
+        self.window = Window(classes, indexes, hash_bits=hash_bits, memory=memory, tuning=tuning)
         self._stream = query.streams[stream]
         self._waits = [d for k, d in enumerate(query.bounds.matrix[stream]) if k != stream]
         self._others = [k for k in range(len(query.streams)) if k != stream]
@@ -154,8 +154,11 @@ class CombinedState:
         self._matrix = query.bounds.matrix
         self._others = [k for k in range(len(query.streams)) if k not in streams]
         self._classes = query.graph.classes
-        memory = bases[0].window.ring.memory
-        self.window = Window((), indexes, spans=True, hash_bits=hash_bits, memory=memory)
+        ring = bases[0].window.ring
+        self._tuning = ring.tuning
+        self.window = Window(
+            (), indexes, spans=True, hash_bits=hash_bits, memory=ring.memory, tuning=ring.tuning
+        )
         self._owners = self._owners_of(indexes)
         for s in self._order:
             self.window.ring.add_column(f"id:{s}", np.uint32)
@@ -223,7 +226,7 @@ class CombinedState:
         safe = min(
             watermarks[k] - min(self._matrix[s][k] for s in self._order) for k in self._others
         )
-        order = time_order(latest)
+        order = time_order(latest, self._tuning.span_rows)
         if len(earliest) and earliest.min() < safe:
             suspects = np.flatnonzero(earliest < safe).astype(np.int32)
             alive = np.ones(len(latest), np.bool_)
@@ -281,7 +284,7 @@ class CombinedState:
             watermarks[k] - min(self._matrix[s][k] for s in self._order) for k in self._others
         )
         dropped = self.drop_before(cutoff)
-        if self._since_compaction > max(_SMALL, len(self.window) // 2):
+        if self._since_compaction > max(self._tuning.compact_rows, len(self.window) // 2):
             dropped += self._compact(watermarks)
         return dropped
 

@@ -35,16 +35,11 @@ import pyarrow as pa
 
 from plait.engine.eddy import Packet, RoutedEngine, Station
 from plait.engine.ingest import Arrivals
-from plait.engine.probe import PORTION
-from plait.engine.slices import Slice, cut, cut_rows
+from plait.engine.slices import Slice, cut_rows
 from plait.engine.windows import Windows
 from plait.plan.routed import Teddies
 from plait.query.query import Query
-
-_LARGER_SLICES = 2
-"""How much larger than for a tree the slices of a batch are: a packet has more to be told."""
-_PACKETS_WAITING = 4
-"""Packets in a metaqueue from which on they are routed before any more are made."""
+from plait.tuning import USUAL, Tuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +136,11 @@ class TeddyEngine(RoutedEngine):
         settings: Teddies,
         *,
         hash_bits: int = 64,
-        portion: int = PORTION,
         windows: Windows | None = None,
+        tuning: Tuning = USUAL,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        super().__init__(query, settings, hash_bits=hash_bits, portion=portion, windows=windows)
+        super().__init__(query, settings, hash_bits=hash_bits, windows=windows, tuning=tuning)
         self._teddies = settings
         self._clock = clock
         self._metaqueues: dict[int, Metaqueue] = {}
@@ -170,7 +165,7 @@ class TeddyEngine(RoutedEngine):
 
     def _cut(self, arrivals: Mapping[int, Arrivals]) -> list[tuple[int, Slice]]:
         if self._teddies.intake is None:
-            return cut(arrivals, self.query.bounds.widest // 4, _LARGER_SLICES)
+            return self.windows.slices(arrivals, self.windows.tuning.teddy_slices)
         return cut_rows(arrivals, self._teddies.intake)
 
     def _take_in(self, stream: int, arrivals: Arrivals, start: int, stop: int) -> None:
@@ -224,7 +219,7 @@ class TeddyEngine(RoutedEngine):
 
     def _queue(self, station: Station, packet: Packet) -> Iterator[pa.RecordBatch]:
         queue = self._enqueue(station, packet)
-        while queue.occupancy >= _PACKETS_WAITING * self._teddies.packet_limit:
+        while queue.occupancy >= self.windows.tuning.waiting_packets * self._teddies.packet_limit:
             yield from self._turn(queue)
 
     def _close_batch(self) -> Iterator[pa.RecordBatch]:

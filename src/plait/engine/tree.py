@@ -12,7 +12,7 @@ was cut into batches.
 
 *Cost.* Per new tuple and level: one lookup per probe, and work in proportion to what is found.
 Tuples are positions in base windows all the way; columns are gathered at the root. A probe that
-finds very much is taken in portions (`portion`) that climb to the root one after the other, so
+finds very much is taken in portions that climb to the root one after the other, so
 memory is bounded by depth and not by the size of the result.
 
 *Ties and time.* Nothing depends on the order of rows within a batch. After each slice the states
@@ -30,9 +30,8 @@ import pyarrow as pa
 from plait.engine.counters import InputCounters, OperatorCounters, StateSize, StepCounters
 from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted, Arrivals
 from plait.engine.mark import Mark
-from plait.engine.probe import PORTION, Lookup, length
+from plait.engine.probe import Lookup, length
 from plait.engine.purging import Purge, lemma_cutoff
-from plait.engine.slices import cut
 from plait.engine.states import CombinedState, State, Tuples
 from plait.engine.windows import Windows
 from plait.errors import MemoryExceeded
@@ -42,6 +41,7 @@ from plait.kernels.ring import last_positions
 from plait.plan.jtree import Join, Leaf, Node, check_plan
 from plait.plan.steps import indexes, steps, stream_set
 from plait.query.query import Query
+from plait.tuning import USUAL, Tuning
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class TreeEngine:
     the engine stands on what another one stored; its combined states are those of `shared`, by
     stream set, and empty otherwise: `plait.engine.migrate` fills them. With a `memory_limit` in
     bytes, a batch that makes the states larger than that ends in MemoryExceeded. Rows are purged by
-    the rule of the windows, or by `purge` if these are new.
+    the rule of the windows, or by `purge` if these are new; the same holds for their `tuning`.
     """
 
     migrating = False
@@ -93,23 +93,22 @@ class TreeEngine:
         plan: Node,
         *,
         hash_bits: int = 64,
-        portion: int = PORTION,
         windows: Windows | None = None,
         shared: Mapping[frozenset[int], CombinedState] | None = None,
         memory_limit: int | None = None,
         purge: Purge = "watermark",
+        tuning: Tuning = USUAL,
     ) -> None:
         check_plan(query, plan)
         self.query = query
         self.plan = plan
-        self.portion = portion
         self.memory_limit = memory_limit
         self.restoring = False
         """Whether tuples only fill the states, and the root looks up nothing."""
         self._needed = indexes(query, plan)
         by_stream = {s: self._needed[frozenset({s})] for s in range(len(query.streams))}
         if windows is None:
-            windows = Windows(query, by_stream, hash_bits=hash_bits, purge=purge)
+            windows = Windows(query, by_stream, hash_bits=hash_bits, purge=purge, tuning=tuning)
         else:
             windows.index_by(by_stream)
         self.windows = windows
@@ -249,8 +248,7 @@ class TreeEngine:
 
         `watermarks` are those after the batch: no later batch brings an older tuple.
         """
-        slices = cut(arrivals, self.query.bounds.widest // 4)
-        for reached, part in slices:
+        for reached, part in self.windows.slices(arrivals):
             for stream in sorted(part):
                 positions = self.bases[stream].append(arrivals[stream], *part[stream])
                 self.input_of(stream).inserts += len(positions)
@@ -312,7 +310,7 @@ class TreeEngine:
                 yield from self._enter(*operator.parent, tuples)
             return
         lookup, count = path[depth]
-        for found in lookup.matches(tuples, self.portion, count):
+        for found in lookup.matches(tuples, count):
             yield from self._probe(operator, child, depth + 1, found)
 
     def check_memory(self, elsewhere: int = 0) -> None:

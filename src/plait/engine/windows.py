@@ -14,13 +14,15 @@ import pyarrow as pa
 
 from plait.engine.codes import CodeBook
 from plait.engine.counters import StateSize
-from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted, Ingest
+from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted, Arrivals, Ingest
 from plait.engine.output import Output
 from plait.engine.pending import Pending
 from plait.engine.purging import Purge, check_purge
+from plait.engine.slices import Slice, cut
 from plait.engine.states import BaseWindow, State
 from plait.kernels.memory import HEAP, Memory
 from plait.query.query import Query
+from plait.tuning import USUAL, Tuning
 
 Indexes = Mapping[int, Iterable[tuple[int, ...]]]
 """For each stream, the tuples of key classes that its window is looked up by."""
@@ -31,7 +33,7 @@ class Windows:
 
     `hash_bits` below 64 makes hashes collide on purpose; results do not change. `memory` is where
     the windows and what engines compute from them live. `purge` is the rule by which every tree of
-    joins over these windows drops rows.
+    joins over these windows drops rows. `tuning` has the sizes that speed depends on.
     """
 
     def __init__(
@@ -42,17 +44,19 @@ class Windows:
         hash_bits: int = 64,
         memory: Memory = HEAP,
         purge: Purge = "watermark",
+        tuning: Tuning = USUAL,
     ) -> None:
         check_purge(query, purge)
         self.query = query
+        self.tuning = tuning
         self.purge: Purge = purge
         self.hash_bits = hash_bits
         self.memory = memory
-        self._books = [CodeBook(c.type, hash_bits, memory) for c in query.graph.classes]
+        self._books = [CodeBook(c.type, hash_bits, memory, tuning) for c in query.graph.classes]
         self._pending = Pending()
         self._ingests = [Ingest(query, s, self._books) for s in range(len(query.streams))]
         self.bases = [
-            BaseWindow(query, s, tuple(indexes.get(s, ())), hash_bits, memory)
+            BaseWindow(query, s, tuple(indexes.get(s, ())), hash_bits, memory, tuning)
             for s in range(len(query.streams))
         ]
         self.output = Output(query, self.bases)
@@ -81,6 +85,11 @@ class Windows:
         admitted = self._ingests[stream].admit(rows, watermark)
         self._pending.add(admitted.arrivals)
         return admitted
+
+    def slices(self, arrivals: Mapping[int, Arrivals], larger: int = 1) -> list[tuple[int, Slice]]:
+        """A batch cut along event time, in slices so many times larger than usual."""
+        step = self.query.bounds.widest // self.tuning.slices_per_window
+        return cut(arrivals, step, self.tuning.slice_rows * larger)
 
     def cutoff(self, stream: int, watermarks: Sequence[int]) -> int:
         """Tuples of a stream that are older than this can never join again."""

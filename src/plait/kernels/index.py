@@ -32,22 +32,20 @@ from plait.kernels.hashing import mix
 from plait.kernels.jit import Bytes, Ids, Ints, Positions, kernel
 from plait.kernels.prefetch import prefetch
 from plait.kernels.ring import ID_MASK, position_of
+from plait.tuning import USUAL
 
 LATEST, KEY, LINKS = range(3)
 """The words of a node."""
 
-WALKERS = 32
-"""How many chains a probe walks at a time."""
-
-BLOCK = 128
-"""How many rows are linked at a time."""
-
 _LINK_BITS = 32
 
 
-def new_cursor() -> Ints:
-    """Where a sequence of `probe` calls begins: next probe, chains under way, and their places."""
-    return np.zeros(2 + 2 * WALKERS, np.int64)
+def new_cursor(walkers: int = USUAL.walkers) -> Ints:
+    """Where a sequence of `probe` calls begins: next probe, chains under way, and their places.
+
+    So many chains are walked at a time.
+    """
+    return np.zeros(2 + 2 * walkers, np.int64)
 
 
 def finished(cursor: Ints, probes: int) -> bool:
@@ -57,23 +55,31 @@ def finished(cursor: Ints, probes: int) -> bool:
 
 @kernel
 def link(
-    ring: Ints, order: Ints, n: int, nodes: Ints, mask: np.uint64, heads: Ids, rank: Bytes
+    ring: Ints,
+    order: Ints,
+    n: int,
+    nodes: Ints,
+    mask: np.uint64,
+    heads: Ids,
+    rank: Bytes,
+    most: int,
 ) -> int:
     """Put the last `n` rows of the ring, whose times and keys are set, into their chains.
 
-    Rows are taken in blocks: first everything that a block will read is asked for, step by step,
-    then the rows are linked. They are taken as they stand, or, to link all rows anew, in a given
-    `order` of distances from the head. Returns how many rows had to be passed on the way.
+    Rows are taken in blocks of at `most` so many: first everything that a block will read is asked
+    for, step by step, then the rows are linked. They are taken as they stand, or, to link all rows
+    anew, in a given `order` of distances from the head. Returns how many rows had to be passed on
+    the way.
     """
     head_id, head, count, capacity = ring[0], ring[1], ring[2], ring[3]
     shift = np.uint64(64) - np.uint64(np.log2(len(heads)))
     nothing = (head_id - 1) & ID_MASK
-    buckets = np.empty(BLOCK, np.int64)
-    nearby = np.empty(BLOCK, np.int64)
-    distances = np.empty(BLOCK, np.int64)
+    buckets = np.empty(most, np.int64)
+    nearby = np.empty(most, np.int64)
+    distances = np.empty(most, np.int64)
     passed = 0
-    for block in range(0, n, BLOCK):
-        size = min(BLOCK, n - block)
+    for block in range(0, n, most):
+        size = min(most, n - block)
         for b in range(size):
             distances[b] = order[block + b] if len(order) else count - n + block + b
             row = head + distances[b]
@@ -155,17 +161,18 @@ def probe(
     shift = np.uint64(64) - np.uint64(np.log2(len(heads)))
     spans = len(earliest) > 0
     n = len(keys)
-    room = limit + 2 * WALKERS
+    walkers = (len(cursor) - 2) // 2
+    room = limit + 2 * walkers
     probes = np.empty(room, np.int32)
     rows = np.empty(room, np.int32)
-    buckets = np.empty(WALKERS, np.int64)
+    buckets = np.empty(walkers, np.int64)
     found = 0
     visited = 0
     active = cursor[1]
     while found < limit:
         if active == 0:
             first = cursor[0]
-            last = min(n, first + WALKERS)
+            last = min(n, first + walkers)
             if first == last:
                 break
             for i in range(first, last):

@@ -20,9 +20,7 @@ from plait.kernels.gather import copy_bytes
 from plait.kernels.hashing import ALL_BITS, hash_bytes
 from plait.kernels.jit import Bytes, Ints, kernel
 from plait.kernels.memory import HEAP, Memory
-
-_FEWEST_SLOTS = 1024
-_FORGET_FROM = 4096
+from plait.tuning import USUAL, Tuning
 
 
 @kernel
@@ -83,14 +81,16 @@ def _fill_slots(slots: Ints, entries: Ints, count: int) -> None:
 class Interner:
     """The codes of one key class."""
 
-    def __init__(self, hash_bits: int = 64, memory: Memory = HEAP) -> None:
+    def __init__(self, hash_bits: int = 64, memory: Memory = HEAP, tuning: Tuning = USUAL) -> None:
         self._memory = memory
+        self._tuning = tuning
+        slots = max(2, tuning.intern_slots)
         self._mask = np.uint64(int(ALL_BITS) ^ (int(ALL_BITS) >> hash_bits))
         self._counts: Ints = np.zeros(3, np.int64)
-        self._forget_at = _FORGET_FROM
-        self._entries: Ints = memory.empty((_FEWEST_SLOTS // 2, 4), np.int64)
-        self._heap: Bytes = memory.empty((16 * _FEWEST_SLOTS,), np.uint8)
-        self._slots: Ints = memory.empty((_FEWEST_SLOTS,), np.int64)
+        self._forget_at = tuning.forget_keys
+        self._entries: Ints = memory.empty((slots // 2, 4), np.int64)
+        self._heap: Bytes = memory.empty((tuning.heap_bytes,), np.uint8)
+        self._slots: Ints = memory.empty((slots,), np.int64)
         self._slots.fill(-1)
 
     def __len__(self) -> int:
@@ -116,7 +116,7 @@ class Interner:
 
     def _grow(self, length: int) -> None:
         if self._counts[1] + length > len(self._heap):
-            size = int(self._counts[1] + length) * 3 // 2 + 1024
+            size = int(self._counts[1] + length) * 3 // 2 + self._tuning.heap_bytes
             old, self._heap = self._heap, self._memory.empty((size,), np.uint8)
             self._heap[: self._counts[1]] = old[: self._counts[1]]
             self._memory.free(old)
@@ -134,12 +134,18 @@ class Interner:
         entries = self._entries[: len(self)]
         entries = entries[np.isin(entries[:, 3], used)]
         kept = int(entries[:, 2].sum())
-        old, self._heap = self._heap, self._memory.empty((kept * 3 // 2 + 1024,), np.uint8)
+        old, self._heap = (
+            self._heap,
+            self._memory.empty((kept * 3 // 2 + self._tuning.heap_bytes,), np.uint8),
+        )
         entries[:, 1] = copy_bytes(old, entries[:, 1].copy(), entries[:, 2].copy(), self._heap, 0)
         self._memory.free(old)
         self._counts[0], self._counts[1] = len(entries), kept
-        self._renew_table(entries, max(_FEWEST_SLOTS, 1 << (4 * len(entries) - 1).bit_length()))
-        self._forget_at = max(_FORGET_FROM, 2 * len(entries))
+        self._renew_table(entries, self._slots_for(len(entries)))
+        self._forget_at = max(self._tuning.forget_keys, 2 * len(entries))
+
+    def _slots_for(self, entries: int) -> int:
+        return max(2, self._tuning.intern_slots, 1 << (4 * entries - 1).bit_length())
 
     def _renew_table(self, entries: Ints, slots: int) -> None:
         """Keep these entries in a table of so many slots, half as many entries fit."""

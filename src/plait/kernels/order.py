@@ -6,16 +6,13 @@ import numpy as np
 
 from plait.kernels.jit import Ints, Positions, kernel
 
-ROWS_PER_SPAN = 4
-"""How many rows share a span on average, and keep the order they had."""
-
 
 @kernel
-def time_order(times: Ints) -> Positions:
+def time_order(times: Ints, span_rows: int) -> Positions:
     """Indices that bring the rows into the order of time, but for rows within a short span.
 
-    Rows that share a span stay as they were. Costs a few passes over the rows, where a sort by
-    comparison takes many times that.
+    On average `span_rows` rows share a span; they stay as they were. Costs a few passes over the
+    rows, where a sort by comparison takes many times that.
     """
     n = len(times)
     out = np.empty(n, np.int32)
@@ -26,7 +23,7 @@ def time_order(times: Ints) -> Positions:
     for i in range(n):
         first = min(first, times[i])
         last = max(last, times[i])
-    spans = n // ROWS_PER_SPAN + 1
+    spans = n // span_rows + 1
     shift = 0
     while (last - first) >> shift >= spans:
         shift += 1

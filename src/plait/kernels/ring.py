@@ -20,11 +20,10 @@ import numpy as np
 
 from plait.kernels.jit import Array, Ids, Integer, Ints, Positions, inlined, kernel
 from plait.kernels.memory import HEAP, Memory
+from plait.tuning import USUAL, Tuning
 
 ID_MASK = 0xFFFF_FFFF
 HEAD_ID, HEAD_POSITION, COUNT, CAPACITY = range(4)
-_SMALLEST = 64
-_SLACK_DIVISOR = 16
 
 
 @inlined
@@ -97,9 +96,10 @@ class Ring:
     `header` is an array, so that kernels read it without boxing. `memory` is where columns live.
     """
 
-    def __init__(self, first_id: int = 0, memory: Memory = HEAP) -> None:
+    def __init__(self, memory: Memory = HEAP, tuning: Tuning = USUAL) -> None:
         self.memory = memory
-        self.header: Ints = np.array([first_id & ID_MASK, 0, 0, _SMALLEST], np.int64)
+        self.tuning = tuning
+        self.header: Ints = np.array([tuning.first_id & ID_MASK, 0, 0, tuning.ring_rows], np.int64)
         self.columns: dict[str, Array] = {}
 
     def __len__(self) -> int:
@@ -138,15 +138,18 @@ class Ring:
         need = len(self) + n
         if need <= self.capacity:
             return False
-        self._resize(max(_SMALLEST, need + need // _SLACK_DIVISOR))
+        self._resize(self._roomy(need))
         return True
 
     def shrink(self) -> bool:
         """Give memory back when three quarters of the ring are empty; True if it did."""
-        if self.capacity <= 4 * max(len(self), _SMALLEST):
+        if self.capacity <= 4 * max(len(self), self.tuning.ring_rows):
             return False
-        self._resize(max(_SMALLEST, len(self) + len(self) // _SLACK_DIVISOR))
+        self._resize(self._roomy(len(self)))
         return True
+
+    def _roomy(self, rows: int) -> int:
+        return max(self.tuning.ring_rows, rows + rows // self.tuning.ring_slack)
 
     def _resize(self, capacity: int) -> None:
         head, count = int(self.header[HEAD_POSITION]), len(self)

@@ -25,7 +25,7 @@ def warm() -> None:
         window.append(times, codes, times if spans else None)
         for classes in window.indexes:
             keys = window.keys(classes, codes)
-            window.probe(classes, keys, times, times, new_cursor(), 16)
+            window.probe(classes, keys, times, times, new_cursor(2), 16)
         sweep(window.ring.header, window.indexes[0,].heads)
     rows = ring.last_positions(window.ring.header, 4)
     ring.first_positions(window.ring.header, 0, 4)
@@ -34,7 +34,7 @@ def warm() -> None:
     arrival.older(window.ring.header, rows, rows, ids)
     arrival.behind_first(window.ring.header, rows, 1)
     arrival.keep_first(np.ones(4, np.uint8), window.ring.header, rows, 1)
-    order.time_order(times)
+    order.time_order(times, 4)
     from_arrow = times.copy()
     from_arrow.flags.writeable = False
     hashing.combine(times.copy(), from_arrow, hashing.ALL_BITS)

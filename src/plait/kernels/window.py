@@ -17,14 +17,11 @@ from plait.kernels.index import KEY, LATEST, link, probe, sweep
 from plait.kernels.jit import Array, Ids, Ints, Positions
 from plait.kernels.memory import HEAP, Memory
 from plait.kernels.ring import ID_MASK, Ring, first_positions
+from plait.tuning import USUAL, Tuning
 
 _NO_TIMES: Ints = np.empty(0, np.int64)
 _AS_THEY_STAND: Ints = np.empty(0, np.int64)
-_PASSED_PER_ROW = 8
-_FEWEST_PASSED = 4096
 _NODE_WORDS = 3
-_SWEEP_EVERY = 1 << 30
-_FEWEST_BUCKETS = 64
 
 
 class Index:
@@ -49,11 +46,11 @@ class Index:
             self._renew_heads()
             n = len(ring)
         self._linked_since_sweep += n
-        if self._linked_since_sweep >= _SWEEP_EVERY:
+        if self._linked_since_sweep >= ring.tuning.sweep_rows:
             sweep(ring.header, self.heads)
             self._linked_since_sweep = 0
         self._passed += self._link(_AS_THEY_STAND, n)
-        if self._passed > max(_PASSED_PER_ROW * len(ring), _FEWEST_PASSED):
+        if self._passed > max(ring.tuning.passed_per_row * len(ring), ring.tuning.passed_rows):
             rows = first_positions(ring.header, 0, len(ring))
             order = np.argsort(ring.columns[self.nodes][rows, LATEST], kind="stable")
             self._renew_heads()
@@ -62,10 +59,12 @@ class Index:
     def _link(self, order: Ints, n: int) -> int:
         columns, header = self._ring.columns, self._ring.header
         nodes, ranks = columns[self.nodes], columns[self.ranks]
-        return link(header, order, n, nodes, self._mask, self.heads, ranks)
+        most = min(n, self._ring.tuning.linked_rows)
+        return link(header, order, n, nodes, self._mask, self.heads, ranks, max(1, most))
 
     def _renew_heads(self) -> None:
-        buckets = max(_FEWEST_BUCKETS, 1 << (self._ring.capacity - 1).bit_length())
+        # Two at least: the bucket is the first bits of a hash, and one bit is the fewest.
+        buckets = max(2, self._ring.tuning.buckets, 1 << (self._ring.capacity - 1).bit_length())
         nothing = (int(self._ring.header[0]) - 1) & ID_MASK
         memory = self._ring.memory
         if buckets != len(self.heads):
@@ -97,10 +96,10 @@ class Window:
         *,
         spans: bool = False,
         hash_bits: int = 64,
-        first_id: int = 0,
         memory: Memory = HEAP,
+        tuning: Tuning = USUAL,
     ) -> None:
-        self.ring = Ring(first_id, memory)
+        self.ring = Ring(memory, tuning)
         self.classes = tuple(classes)
         self.spans = spans
         self._mask = np.uint64(int(ALL_BITS) ^ (int(ALL_BITS) >> hash_bits))

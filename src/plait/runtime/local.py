@@ -27,6 +27,7 @@ from plait.plan.jtree import Join, Leaf, mjoin
 from plait.plan.routed import Plan
 from plait.query.compare import difference
 from plait.query.query import Query
+from plait.tuning import USUAL, Tuning
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
 
@@ -59,7 +60,7 @@ class LocalRun:
     beginning of the batch: the newest event time of earlier batches minus the stream's delay.
     `plan` is a tree of joins, or a router such as `Teddies()`. A tree that holds more than
     `memory_limit` bytes ends in MemoryExceeded. `purge="lemma"` drops rows by the tuples that came
-    instead of by watermarks, for streams in order.
+    instead of by watermarks, for streams in order. Results do not depend on the `tuning`.
 
     With `adapt`, a policy or True for the usual one, a tree of joins is replaced between batches
     by one that is better for the streams as they are, or that fits the `budget`; `events` tells
@@ -72,9 +73,9 @@ class LocalRun:
         plan: Plan | None = None,
         *,
         hash_bits: int = 64,
-        portion: int | None = None,
         memory_limit: int | None = None,
         purge: Purge = "watermark",
+        tuning: Tuning = USUAL,
         adapt: Policy | bool = False,
         budget: Budget | None = None,
         costs: Costs | None = None,
@@ -85,9 +86,9 @@ class LocalRun:
             query,
             self.plan,
             hash_bits=hash_bits,
-            portion=portion,
             memory_limit=memory_limit,
             purge=purge,
+            tuning=tuning,
         )
         self.counts = Counts.of(query.names)
         self._newest = [BEFORE_ALL_TIMES] * len(query.streams)

@@ -147,6 +147,7 @@ def _key_column(key: Key, moment: Floats, rng: np.random.Generator) -> pa.Array:
     for k, size in enumerate(sizes):
         here = slice(None) if len(sizes) == 1 else step == k
         numbers[here] = _key_numbers(int(size), key.zipf, chance[here])
+    numbers += (moment * key.churn).astype(np.int64)
     return _typed(numbers, key.type, _nulls(key.nulls, len(moment), rng))
 
 

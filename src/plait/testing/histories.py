@@ -11,7 +11,7 @@ rows, one batch, the first key and instant 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +21,8 @@ from hypothesis.strategies import DrawFn
 from plait.query.query import Field, Query, Stream
 from plait.testing.keytypes import FAMILIES, Family, disguises, values_of
 from plait.testing.queries import TICKS, plain_queries, queries
+from plait.testing.tunings import TUNINGS
+from plait.tuning import USUAL, Tuning
 
 Row = dict[str, object]
 Batch = Mapping[str, Sequence[Row]]
@@ -39,6 +41,8 @@ class History:
 
     query: Query
     batches: tuple[Batch, ...]
+    tuning: Tuning = USUAL
+    """The sizes to run it with; the answer is the same for all."""
 
     def tables(self) -> list[dict[str, pa.Table]]:
         """The batches as tables, in forms that a source may hand out.
@@ -70,7 +74,9 @@ class History:
         return found
 
     def __repr__(self) -> str:
-        return f"{show_query(self.query)}\n{show_batches(self.batches)}"
+        sizes = asdict(self.tuning).items() - asdict(USUAL).items()
+        tuned = "".join(f"\ntuning {name} {value}" for name, value in sorted(sizes))
+        return f"{show_query(self.query)}\n{show_batches(self.batches)}{tuned}"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Keep Hypothesis from printing every field of every part of the query."""
@@ -142,7 +148,7 @@ def crowds(
         draw(st.lists(_crowd_row(world, stream), min_size=few, max_size=many))
         for stream in query.streams
     ]
-    return _arranged(world, rows, late)
+    return _arranged(world, rows, late, draw(TUNINGS))
 
 
 @st.composite
@@ -162,10 +168,12 @@ def histories(draw: DrawFn, query: Query, *, late: bool = False) -> History:
     groups = draw(st.lists(_group(world), min_size=least, max_size=GROUPS.get(size, 1)))
     loose = [st.lists(_loose_row(world, s), max_size=OTHERS.get(size, 1)) for s in query.streams]
     rows = [[g[i] for g in groups] + draw(others) for i, others in enumerate(loose)]
-    return _arranged(world, rows, late)
+    return _arranged(world, rows, late, draw(TUNINGS))
 
 
-def _arranged(world: _World, drafts: Sequence[list[_DraftRow]], late: bool) -> History:
+def _arranged(
+    world: _World, drafts: Sequence[list[_DraftRow]], late: bool, tuning: Tuning
+) -> History:
     """The rows of each stream in their batches, in an order within the watermark unless `late`."""
     batches: list[dict[str, list[Row]]] = [{} for _ in range(world.batches)]
     for stream, rows in zip(world.query.streams, drafts, strict=True):
@@ -176,7 +184,7 @@ def _arranged(world: _World, drafts: Sequence[list[_DraftRow]], late: bool) -> H
         for number, (place, row) in enumerate(zip(places, rows, strict=True)):
             values = {stream.time: _instant(stream, row, world), **row.values, "id": number}
             batches[place].setdefault(stream.name, []).append(values)
-    return History(world.query, tuple(batches))
+    return History(world.query, tuple(batches), tuning)
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from random import Random
 
 import pyarrow as pa
 
+from plait.cluster.packets import LATE, NO_TIME, NULL_KEY, lean
+from plait.cluster.processor import Engines
 from plait.engine.purging import Purge
-from plait.plan.routed import Plan
+from plait.plan.enumerate import sample_plan
+from plait.plan.routed import Eddies, Plan, Teddies
+from plait.query.expr import Column, streams_of
 from plait.query.query import Query
 from plait.runtime.local import LocalRun
 from plait.testing.histories import History, stream_table
-from plait.testing.oracle import Result, multiset, oracle, split_late
+from plait.testing.oracle import Result, all_tuples, multiset, oracle, split_late
+from plait.testing.processors import Cluster
+from plait.testing.scalar import compiled, python_values
 
 Late = dict[str, Counter[Result]]
+Rows = Sequence[Mapping[str, object]]
 
 
 def expected(history: History) -> tuple[Counter[Result], Late]:
@@ -33,18 +41,16 @@ def assert_lawful(
     plan: Plan | None = None,
     *,
     hash_bits: int = 64,
-    portion: int | None = None,
     answer: tuple[Counter[Result], Late] | None = None,
     purge: Purge = "watermark",
 ) -> None:
     """Run the history with a plan; its results, late rows and counts are those of the definition.
 
-    A small `portion` makes probes return in many parts what they find. `answer` is
-    `expected(history)`, for a caller that tries many plans.
+    `answer` is `expected(history)`, for a caller that tries many plans.
     """
     results, late = expected(history) if answer is None else answer
     query = history.query
-    run = LocalRun(query, plan, hash_bits=hash_bits, portion=portion, purge=purge)
+    run = LocalRun(query, plan, hash_bits=hash_bits, purge=purge, tuning=history.tuning)
     found: Counter[Result] = Counter()
     for batch in history.tables():
         table = run.push(batch)
@@ -81,3 +87,80 @@ def _null_times(
         s.name: sum(row[s.time] is None for batch in batches for row in batch.get(s.name, ()))
         for s in query.streams
     }
+
+
+def assert_lawful_on_processors(
+    history: History, processors: int, seed: int, workers: Sequence[Engines] | None = None
+) -> None:
+    """Run the history on processors whose tasks die and lose their caches: the same holds there."""
+    chance = Random(seed)
+    query = history.query
+    plans = (sample_plan(query, chance), Teddies(policy="lottery"), Eddies())
+    plan = chance.choices(plans, (4, 1, 1))[0]
+    cluster = Cluster(query, plan, processors, workers, aside=True, tuning=history.tuning)
+    aside: Counter[tuple[str, str, Result]] = Counter()
+    found: Counter[Result] = Counter()
+    late_rows: Counter[str] = Counter()
+    for batch in history.tables():
+        table = cluster.run(
+            batch,
+            tasks=chance.choice((1, 2, 3)),
+            worker_of=lambda _: chance.randrange(2),
+            die=lambda _processor, _step: chance.random() < 0.2,
+        )
+        found += multiset(table)
+        for part in cluster.aside:
+            name = query.names[part.stream]
+            rows = multiset(pa.Table.from_batches([part.rows]))
+            aside.update({(name, part.reason, row): n for row, n in rows.items()})
+        for report in cluster.reports:
+            late_rows.update(report.late)
+    on_time, late = split_late(query, history.batches)
+    answer = oracle(query, on_time)
+    assert found == answer, f"{difference(found, answer)}\n{cluster.processor.plan}\n{history!r}"
+    assert aside == set_aside(query, history.batches, late), repr(history)
+    assert late_rows == sum_by_stream(aside, LATE)
+    totals = [report.total for report in cluster.reports]
+    assert sum(total["results"] for total in totals) == answer.total(), "a repeated batch counts"
+    assert sum((Counter(total["late"]) for total in totals), Counter()) == late_rows
+    if totals:
+        seen = {s.name: sum(len(b.get(s.name, ())) for b in history.batches) for s in query.streams}
+        assert Counter(totals[0]["rows"]) == Counter({name: n for name, n in seen.items() if n})
+
+
+def set_aside(
+    query: Query, batches: Sequence[Mapping[str, Rows]], late: Mapping[str, Rows]
+) -> Counter[tuple[str, str, Result]]:
+    """By definition: stream, reason and values of the rows that are not joined for a reason.
+
+    A row that fails a condition on its own stream is no result whenever it comes: it is not late.
+    """
+    found: Counter[tuple[str, str, Result]] = Counter()
+    narrow = lean(query)
+    for s, stream in enumerate(query.streams):
+        alone = [r for r in query.residuals if streams_of(r) == {stream.name}]
+        conditions = [compiled(r, query.type_of) for r in alone]
+        keys = [c for e in query.equalities for c in (e.left, e.right) if c.stream == stream.name]
+        everything = [row for batch in batches for row in batch.get(stream.name, ())]
+        for rows, reasons in ((everything, (NO_TIME, NULL_KEY)), (late[stream.name], (LATE,))):
+            table = stream_table(stream, rows).select([f.name for f in narrow.streams[s].fields])
+            values = list(zip(*map(python_values, table.columns), strict=True))
+            for t, row in zip(all_tuples(stream, rows), values, strict=True):
+                reason = LATE
+                if t[Column(stream.name, stream.time)] is None:
+                    reason = NO_TIME
+                elif not all(c(t) is True for c in conditions):
+                    continue
+                elif any(t[c] is None for c in keys):
+                    reason = NULL_KEY
+                if reason in reasons:
+                    found[stream.name, reason, row] += 1
+    return found
+
+
+def sum_by_stream(aside: Counter[tuple[str, str, Result]], reason: str) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for (name, why, _), n in aside.items():
+        if why == reason:
+            found[name] += n
+    return found

@@ -25,6 +25,7 @@ from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.routed import Plan
 from plait.query.query import Query
+from plait.tuning import USUAL, Tuning
 
 
 class Died(Exception):
@@ -76,12 +77,14 @@ class Cluster:
         *,
         aside: bool = False,
         adapt: Policy | None = None,
+        tuning: Tuning = USUAL,
     ) -> None:
         self.query = query
-        self.routing = route(query.graph, processors)
+        self.routing = route(query.graph, processors, groups=tuning.groups)
         narrow = lean(query)
         setting = None if adapt is None else Setting(narrow, adapt, Budget(), DEFAULT)
-        self.processor = Processor(narrow, plan, contract(narrow, self.routing), aside, setting)
+        promised = contract(narrow, self.routing)
+        self.processor = Processor(narrow, plan, promised, aside, setting, tuning)
         self.stores = [MemoryStore() for _ in range(self.routing.processors)]
         self.workers: Sequence[Engines] = workers or (OwnEngines(), OwnEngines())
         self.reports: list[Report] = []
@@ -93,7 +96,8 @@ class Cluster:
         packets: list[Packet] = []
         for name, table in batch.items():
             aside = self.processor.aside
-            packer = Packer(self.query, self.query.index(name), self.routing, aside)
+            tuning = self.processor.tuning
+            packer = Packer(self.query, self.query.index(name), self.routing, aside, tuning)
             size = -(-len(table) // tasks) or 1
             for task in range(tasks):
                 packets += packer.pack(table.slice(task * size, size).to_batches())

@@ -60,6 +60,7 @@ class Key:
 
     Key number 0 is the most frequent one in every stream, so that hot keys meet. `domains` are
     steps `(from second, distinct keys)` that replace `domain` later on: selectivity over time.
+    With `churn`, so many keys per second go out of use for good, and as many new ones come.
     """
 
     name: str
@@ -68,12 +69,14 @@ class Key:
     type: str = "int64"
     nulls: float = 0.0
     domains: tuple[tuple[float, int], ...] = ()
+    churn: float = 0.0
 
     def __post_init__(self) -> None:
         _check_name("name", self.name)
         _check_type(self.type)
         _whole("domain", self.domain, 1)
         _number("zipf", self.zipf, 0.0)
+        _number("churn", self.churn, 0.0)
         _fraction("nulls", self.nulls)
         steps = _steps("domains", self.domains, lambda f, x: float(_whole(f, x, 1)))
         object.__setattr__(self, "domains", tuple((at, int(size)) for at, size in steps))

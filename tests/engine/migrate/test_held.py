@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from unittest.mock import patch
-
 import numpy as np
 import pyarrow as pa
 
@@ -12,10 +10,12 @@ from plait.engine.migrate.held import Held
 from plait.engine.windows import Windows
 from plait.plan.examples import clique
 from plait.query.query import Query
+from plait.tuning import Tuning
 
 
 def filled(query: Query, times: list[list[int]]) -> Windows:
-    windows = Windows(query, {s: [(0,)] for s in range(len(times))})
+    by_key = {s: [(0,)] for s in range(len(times))}
+    windows = Windows(query, by_key, tuning=Tuning(portion_rows=2))
     for base, own in zip(windows.bases, times, strict=True):
         n = len(own)
         base.append(Arrivals(np.array(own), {0: np.zeros(n, np.int64)}, {}), 0, n)
@@ -32,8 +32,7 @@ def test_results_come_by_their_latest_time_and_track_by_track() -> None:
     assert held.nbytes > 0
     for base in windows.bases:
         base.window.drop(len(base))
-    with patch("plait.engine.migrate.held.PORTION", 2):
-        new = pa.Table.from_batches(list(held.release("new")))
+    new = pa.Table.from_batches(list(held.release("new")))
     assert new["a_ts"].cast(pa.int64()).to_pylist() == [0, 0, 5]
     assert new["b_ts"].cast(pa.int64()).to_pylist() == [1, 3, 1]
     old = pa.Table.from_batches(list(held.release("old")))

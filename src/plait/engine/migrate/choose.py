@@ -73,7 +73,7 @@ def situation(old: TreeEngine, plan: Node) -> Situation:
     arrivals, operations = _counted(old.counters)
     running_on = base_rows * operations / arrivals if arrivals else None
     there = {state.streams: state for state in old.combined}
-    new = TreeEngine(old.query, plan, portion=old.portion, windows=old.windows, shared=there)
+    new = TreeEngine(old.query, plan, windows=old.windows, shared=there)
     taken = [state for state in new.combined if state.streams in there]
     estimate = _estimate(new, set(there))
     shared = sum(len(state) for state in taken)
@@ -112,7 +112,7 @@ def _estimate(tree: TreeEngine, matched: set[frozenset[int]]) -> tuple[float, fl
             sample, weight = _sample(operator.states[child])
         work = StepCounters()
         path = [lookup for lookup, _ in operator.paths[child]]
-        portions = list(matches(path, sample, tree.portion, work)) if length(sample) else []
+        portions = list(matches(path, sample, work)) if length(sample) else []
         found = _joined(portions, state)
         rows = length(found) * weight
         total += rows

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from plait.engine.probe import PORTION
 from plait.engine.states import Tuples
 from plait.engine.windows import Windows
 from plait.kernels.gather import take
@@ -46,5 +45,6 @@ class Held:
             return
         order = np.argsort(np.concatenate(self._times.pop(track)), kind="stable")
         table = pa.Table.from_batches(batches)
-        for start in range(0, len(order), PORTION):
-            yield from table.take(order[start : start + PORTION]).combine_chunks().to_batches()
+        portion = self._windows.tuning.portion_rows
+        for start in range(0, len(order), portion):
+            yield from table.take(order[start : start + portion]).combine_chunks().to_batches()

@@ -78,7 +78,6 @@ def move_state(old: Settled, plan: Plan) -> Moved:
         moved = Moved(TreeEngine(
             old.query,
             plan,
-            portion=old.portion,
             windows=old.windows,
             shared=_states(old),
             memory_limit=old.memory_limit,
@@ -122,22 +121,20 @@ def _recompute(
     if not length(tuples):
         return 0
     path = [lookup for lookup, _ in operator.paths[child]]
-    portions = list(matches(path, tuples, tree.portion, work))
+    portions = list(matches(path, tuples, work))
     if not portions:
         return 0
     found = {s: np.concatenate([p[s] for p in portions]) for s in portions[0]}
     return state.fill(found, watermarks)
 
 
-def matches(
-    path: Sequence[Lookup], tuples: Tuples, portion: int, work: StepCounters
-) -> Iterator[Tuples]:
+def matches(path: Sequence[Lookup], tuples: Tuples, work: StepCounters) -> Iterator[Tuples]:
     """What tuples find on a path of lookups."""
     if not path:
         yield tuples
         return
-    for found in path[0].matches(tuples, portion, work):
-        yield from matches(path[1:], found, portion, work)
+    for found in path[0].matches(tuples, work):
+        yield from matches(path[1:], found, work)
 
 
 def all_tuples(state: State) -> Tuples:
@@ -157,5 +154,5 @@ def _router(old: Settled, plan: Teddies | Eddies) -> Settled:
     if old.memory_limit is not None:
         raise PlanError(f"{plan} cannot run within a memory limit", remedy="give a tree of joins")
     if isinstance(plan, Teddies):
-        return TeddyEngine(old.query, plan, portion=old.portion, windows=old.windows)
-    return EddyEngine(old.query, plan, portion=old.portion, windows=old.windows)
+        return TeddyEngine(old.query, plan, windows=old.windows)
+    return EddyEngine(old.query, plan, windows=old.windows)

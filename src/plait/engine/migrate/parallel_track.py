@@ -44,7 +44,6 @@ from plait.engine.mark import Mark
 from plait.engine.migrate.held import Held
 from plait.engine.migrate.record import Migration, Order
 from plait.engine.probe import chosen_tuples, length
-from plait.engine.slices import cut
 from plait.engine.states import State, Tuples
 from plait.engine.tree import TreeEngine
 from plait.plan.boxes import Box
@@ -62,12 +61,10 @@ class ParallelTrack:
         self.plan = plan
         self.windows = old.windows
         self.bases = old.bases
-        self.portion = old.portion
         self.memory_limit = old.memory_limit
         self.new = TreeEngine(
             old.query,
             plan,
-            portion=old.portion,
             windows=old.windows,
             memory_limit=old.memory_limit,
         )
@@ -151,7 +148,7 @@ class ParallelTrack:
             yield from self.new.push(arrivals, watermarks)
             return
         self._batches += 1
-        for reached, part in cut(arrivals, self.query.bounds.widest // 4):
+        for reached, part in self.windows.slices(arrivals):
             for stream in sorted(part):
                 yield from self._climb(stream, arrivals[stream], *part[stream])
             if self.memory_limit is not None:

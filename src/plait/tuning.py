@@ -1,0 +1,113 @@
+"""Every size at which Plait changes what it does: speed and memory depend on them, answers do not.
+
+A constant that switches behaviour at 32,768 rows hides its mistakes from every small test. So all
+such sizes are fields of one value, which is handed down from whoever hosts an engine to the kernels
+below it, and the laws draw them at random, down to 1 (`plait.testing.tunings`). A test looks for
+numbers in the modules that are not among them (`tests/test_tuning.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The sizes; the defaults are those that the benchmarks were tuned to.
+
+    >>> Tuning(slice_rows=1).slice_rows
+    1
+    >>> Tuning(buckets=3)
+    Traceback (most recent call last):
+    ValueError: buckets is 3, but must be a power of two
+    """
+
+    # -- kernels
+    ring_rows: int = 64
+    """Rows that the smallest ring has room for."""
+    ring_slack: int = 16
+    """A ring that is full grows by one row in so many."""
+    first_id: int = 0
+    """The id of the first row of a window, and the number of a router's first block; both wrap
+    around."""
+    buckets: int = 64
+    """Buckets of the smallest index; a power of two."""
+    walkers: int = 32
+    """Chains that a probe walks at a time."""
+    linked_rows: int = 128
+    """Rows that are linked into their chains at a time."""
+    passed_rows: int = 4096
+    """An index is rebuilt in the order of time once so many rows were passed while linking, ..."""
+    passed_per_row: int = 8
+    """... and so many per row of the window."""
+    sweep_rows: int = 1 << 30
+    """Rows that are linked before dropped rows are swept out of the buckets."""
+    span_rows: int = 4
+    """Rows that share a span, on average, when combinations are put into the order of time."""
+    intern_slots: int = 1024
+    """Slots of the smallest table of interned keys; a power of two."""
+    heap_bytes: int = 1024
+    """Bytes that a new heap of strings has room for."""
+    forget_keys: int = 4096
+    """Interned keys from which on those out of use are forgotten."""
+
+    # -- engine
+    slice_rows: int = 8192
+    """A batch is joined in slices of at least so many rows on average: below this a slice costs
+    more in calls than it saves in cache misses."""
+    slices_per_window: int = 4
+    """How many slices a window is cut into, at most."""
+    portion_rows: int = 1 << 15
+    """Pairs that a probe returns at a time: large enough to vectorise, small enough for the cache.
+    Columns of more than some 100 kB are also given back to the system and fetched again each
+    time."""
+    compact_rows: int = 256
+    """Combinations that are stored before dead ones are looked for."""
+    string_bytes: int = 2**31 - 1
+    """Bytes of the strings in one Arrow array, at most: their offsets have 32 bits."""
+    teddy_slices: int = 2
+    """How many times larger than a tree's the slices are that enter Teddies' metaqueues."""
+    router_indexes: int = 6
+    """Composite indexes that a router has per window, at most."""
+    router_streams: int = 10
+    """Streams of a router, at most, for which every history is looked at beforehand."""
+    frontier_blocks: int = 16
+    """Blocks under way that a router has room for at first."""
+    waiting_packets: int = 4
+    """Packets that wait in a metaqueue before it is worked off."""
+
+    # -- the adaptive loop
+    large_slices: int = 4
+    """A batch of so many slices is joined in pieces, between which the plan may change."""
+    pieces: int = 16
+    """Pieces of a batch, at most."""
+    pieces_per_window: int = 2
+    """How many pieces a window is cut into, at most."""
+    piece_rows: int = 1024
+    """Rows of a piece, at least, where memory is short."""
+
+    # -- processors
+    groups: int = 128
+    """Partition groups of a single key class."""
+    packet_rows: int = 1 << 18
+    """Rows that a pack task gathers before it sends them on."""
+    result_rows: int = 1 << 17
+    """Results that leave a processor at a time: handing over a batch has its price, whatever its
+    size."""
+    gathered_bytes: int = 1 << 26
+    """Batches are not put together beyond this, however few their rows: offsets of strings have
+    32 bits."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value < (0 if field.name == "first_id" else 1):
+                raise ValueError(f"{field.name} is {value}, but must be positive")
+        for name in ("buckets", "intern_slots"):
+            value = getattr(self, name)
+            if value & (value - 1):
+                raise ValueError(f"{name} is {value}, but must be a power of two")
+
+
+USUAL = Tuning()
+"""The defaults."""

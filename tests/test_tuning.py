@@ -1,0 +1,123 @@
+"""Every size that switches behaviour is a field of `Tuning`, which the laws draw at random."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import plait
+from plait.testing.tunings import NAMES, drawn_tuning
+from plait.tuning import USUAL, Tuning
+
+SOURCE = Path(plait.__file__).parent
+HOSTED = ("kernels", "engine", "adapt", "cluster", "runtime")
+"""The packages that run a query."""
+
+LAYOUT = "how data is laid out, not when"
+TIMES = "the ends of time"
+DECISIONS = "by what the loop decides; the laws draw the policy, and feed it lies"
+COMPUTED = "speed of a modelled machine, or how to measure a real one"
+SHOWN = "how much is shown to people"
+HOST = "what the machine or Spark must have"
+
+OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "kernels.arrival": (LAYOUT, ("_HALF",)),
+    "kernels.hashing": (LAYOUT, ("ALL_BITS", "_ODD_1", "_ODD_2", "_32", "_29")),
+    "kernels.index": (LAYOUT, ("LATEST", "_LINK_BITS")),
+    "kernels.ring": (LAYOUT, ("ID_MASK", "HEAD_ID")),
+    "kernels.window": (LAYOUT, ("_NO_TIMES", "_AS_THEY_STAND", "_NODE_WORDS")),
+    "engine.codes": (LAYOUT, ("_NAN_BITS",)),
+    "engine.eddy": (LAYOUT, ("BLOCK", "_BLOCK_MASK")),
+    "engine.ingest": (TIMES, ("BEFORE_ALL_TIMES", "MOST_DISTANT_TIME", "_PER_MICRO")),
+    "engine.mark": (TIMES, ("_FAR_FUTURE",)),
+    "engine.probe": (TIMES, ("_FAR_PAST",)),
+    "engine.migrate.choose": (DECISIONS, ("SAMPLE",)),
+    "engine.routing": (DECISIONS, ("_HEARD",)),
+    "engine.sampling": (DECISIONS, ("CHECKED_PER_ROW",)),
+    "adapt.adapter": (
+        DECISIONS,
+        ("_MATCHES", "_GROWTH", "_SLOW", "_NEWEST", "_SAMPLES", "_LARGER"),
+    ),
+    "adapt.decide": (DECISIONS, ("_TRIES", "_CORRELATED")),
+    "adapt.knowledge": (
+        DECISIONS,
+        ("_FADES", "_NEGLIGIBLE", "_ERRORS", "_SINGLE", "_NONE"),
+    ),
+    "adapt.loop": (DECISIONS, ("_ALLOWANCE", "_LEAST_BATCHES", "_FASTER", "_PRICES")),
+    "cluster.contract": (LAYOUT, ("FORMAT",)),
+    "cluster.progress": (SHOWN, ("_MOST_SHOWN",)),
+    "cluster.rows": (LAYOUT, ("_NARROW",)),
+    "runtime.arena": ("a cache; its sizes are fields of Places", ("_LEFT_FREE", "_UNUSED_SECONDS")),
+    "runtime.calibrate": (COMPUTED, ("_SECOND", "_PULL", "WORKLOADS")),
+    "runtime.heap": (
+        "settings of the C library",
+        ("_TRIM_THRESHOLD", "_LARGEST_FROM_HEAP", "_KEPT"),
+    ),
+    "runtime.order": (TIMES, ("AFTER_ALL_TIMES",)),
+    "runtime.replay": ("the default of a parameter", ("BATCH_ROWS",)),
+    "runtime.sinks": ("sizes of the files written", ("ROW_GROUP_ROWS", "ROW_GROUP_BYTES")),
+    "runtime.sources.bad": (SHOWN, ("DEFAULT_LIMIT", "LONGEST_TEXT", "_SHOWN")),
+    "runtime.sources.base": ("the default of a parameter", ("CHUNK_ROWS",)),
+    "runtime.sources.epoch": (TIMES, ("UNITS", "_YEAR_9999")),
+    "runtime.sources.text": ("the default of a parameter", ("BLOCK_BYTES", "_NEWLINE")),
+    "runtime.spark.control": (SHOWN, ("_KEPT",)),
+    "runtime.spark.java": (HOST, ("OLDEST",)),
+    "runtime.spark.operator": ("caches of other runs", ("_MOST_ARENAS",)),
+    "runtime.spark.requirements": (HOST, ("NEEDED", "JAVA")),
+    "runtime.spark.session": (HOST, ("SETTINGS",)),
+    "runtime.virtual": (COMPUTED, ("_SECOND", "_TINY")),
+}
+"""Numbers that modules may have of their own, and why."""
+
+
+def numbers(tree: ast.Module) -> Iterator[str]:
+    """The names of a module's constants that contain a number, the first of several at once."""
+    for node in tree.body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        parts = [n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant)]
+        if any(type(part) in (int, float) for part in parts):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            first = target.elts[0] if isinstance(target, ast.Tuple) else target
+            assert isinstance(first, ast.Name)
+            yield first.id
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for package in HOSTED:
+        for path in sorted((SOURCE / package).rglob("*.py")):
+            name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+            yield name, ast.parse(path.read_text())
+
+
+def test_no_module_has_a_size_of_its_own() -> None:
+    """A new number belongs into `Tuning`, or into the table above with its reason."""
+    found = {(name, number) for name, tree in modules() for number in numbers(tree)}
+    allowed = {(name, number) for name, (_, known) in OTHERS.items() for number in known}
+    assert found - allowed == set(), "sizes that the laws do not draw"
+    assert allowed - found == set(), "entries for numbers that are gone"
+
+
+def test_a_size_hidden_in_a_module_would_be_found() -> None:
+    tree = ast.parse("A = 'x'\n_B, C = 1 << 15, 2\nD: float = 0.5\nE = f(32_768)\n")
+    assert list(numbers(tree)) == ["_B", "D", "E"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_size_is_used_and_drawn(name: str) -> None:
+    text = "\n".join(path.read_text() for p in HOSTED for path in (SOURCE / p).rglob("*.py"))
+    assert f"uning.{name}" in text or f"USUAL.{name}" in text, "a size that changes nothing"
+    random = Random(7)
+    drawn = {getattr(drawn_tuning(random), name) for _ in range(100)}
+    assert getattr(USUAL, name) in drawn and len(drawn) > 2
+
+
+def test_a_tuning_is_checked() -> None:
+    for field in fields(Tuning):
+        with pytest.raises(ValueError, match=field.name):
+            Tuning(**{field.name: -1})
