@@ -1,0 +1,109 @@
+"""Torture on simulated processors: tasks die, caches are lost, engines are rebuilt, plans change.
+
+The processors are those that run on Spark, with the packets that Spark would shuffle. What Spark
+does around them (commit together, repeat what failed) is `plait.testing.processors.Cluster`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from plait.cluster.epochs import Epoch
+from plait.cluster.processor import Engines, OwnEngines
+from plait.plan.enumerate import sample_plan
+from plait.runtime.arena import Arena, Places
+from plait.testing.processors import Cluster
+from plait.testing.torture.cases import Case
+from plait.testing.torture.local import REQUESTS, check, plan_for, policy_for
+from plait.testing.torture.tally import Tally
+
+
+def play(case: Case) -> Tally:
+    """Run a case and check its answer; what happened."""
+    with tempfile.TemporaryDirectory(prefix="plait-torture-") as folder:
+        return _play(case, Path(folder))
+
+
+def _play(case: Case, folder: Path) -> Tally:
+    chance = case.chance("simulated")
+    cluster = Cluster(
+        case.query,
+        plan_for(case, chance),
+        chance.choice((1, 2, 3, 5)),
+        _workers(case, chance, folder),
+        adapt=policy_for(case, chance),
+        tuning=case.tuning,
+    )
+    dangers = _Dangers(case, chance, folder)
+    tally, found, late = Tally(queries=1), [], dict.fromkeys(case.query.names, 0)
+    epoch: Epoch | None = None
+    for number, batch in enumerate(case.batches):
+        epoch = _decided(case, chance, epoch)
+        dangers.strike()
+        found.append(
+            cluster.run(
+                batch,
+                tasks=chance.choice((1, 1, 2, 3)),
+                clock=1_000_000 + 1_000 * number,
+                worker_of=lambda _: chance.randrange(2),
+                die=dangers.die,
+                epoch=epoch,
+            )
+        )
+        for report in cluster.reports:
+            tally.rebuilds += report.rebuilt
+            tally.migrations += sum(1 for m in report.migrations if not m.get("refused"))
+            for name, n in report.late.items():
+                late[name] += n
+    check(case, found, late)
+    tally.rows = sum(table.num_rows for batch in case.batches for table in batch.values())
+    tally.results = sum(table.num_rows for table in found)
+    tally.late, tally.crashes = sum(late.values()), dangers.deaths
+    return tally
+
+
+def _workers(case: Case, chance: Random, folder: Path) -> Sequence[Engines]:
+    """Two Python workers; on most hosts they share their engines through an arena."""
+    if chance.random() < 0.3:
+        return OwnEngines(), OwnEngines()
+    limit = chance.choice((0, 1 << 15, 1 << 40))
+    places = Places(folder / "memory", folder / "disk", limit=limit, smallest=1)
+    return Arena("run", places), Arena("run", places)
+
+
+def _decided(case: Case, chance: Random, epoch: Epoch | None) -> Epoch | None:
+    """What the driver says: now and then another plan, or that processors choose for themselves."""
+    if not case.has("moves") or chance.random() < 0.85:
+        return epoch
+    number = 1 if epoch is None else epoch.number + 1
+    plan = sample_plan(case.query, chance) if chance.random() < 0.7 else None
+    return Epoch(number, plan, chance.choice(REQUESTS))
+
+
+class _Dangers:
+    """What goes wrong from outside."""
+
+    def __init__(self, case: Case, chance: Random, folder: Path) -> None:
+        self._chance = chance
+        self._folder = folder
+        self._often = chance.choice((0.0, 0.02, 0.2)) if case.has("crashes") else 0.0
+        self._lost = 0.1 if case.has("crashes") else 0.0
+        self.deaths = 0
+
+    def die(self, processor: int, step: int) -> bool:
+        """Whether a task is killed here."""
+        del processor, step
+        died = self._chance.random() < self._often
+        self.deaths += died
+        return died
+
+    def strike(self) -> None:
+        """Before a batch: somebody empties the folders that the workers share."""
+        if self._chance.random() < self._lost:
+            for place in ("memory", "disk"):
+                for found in (self._folder / place).glob("*"):
+                    shutil.rmtree(found, ignore_errors=True)

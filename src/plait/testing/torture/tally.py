@@ -1,0 +1,42 @@
+"""What a campaign did, and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sums over all rounds.
+
+    >>> tally = Tally(queries=1, rows=10)
+    >>> tally.add(Tally(queries=2, rows=5, crashes=1))
+    >>> tally.text()
+    '3 queries, 15 rows, 1 crashes'
+    """
+
+    queries: int = 0
+    rows: int = 0
+    results: int = 0
+    late: int = 0
+    migrations: int = 0
+    crashes: int = 0
+    rebuilds: int = 0
+    kills: dict[str, int] = field(default_factory=dict)
+    """By the name of the point at which a process was killed."""
+
+    def add(self, other: Tally) -> None:
+        """Add a round."""
+        for f in fields(self):
+            mine, more = getattr(self, f.name), getattr(other, f.name)
+            if isinstance(mine, dict):
+                for point, n in more.items():
+                    mine[point] = mine.get(point, 0) + n
+            else:
+                setattr(self, f.name, mine + more)
+
+    def text(self) -> str:
+        """One line."""
+        counts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "kills"}
+        counts["kills"] = sum(self.kills.values())
+        return ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
