@@ -99,6 +99,66 @@ def test_bytes_that_are_no_utf8(tmp_path: Path) -> None:
     assert reasons(source) == [(3, r"s is '\\xff\\xfe', not string")]
 
 
+def test_a_byte_that_is_no_utf8_among_the_first_rows_costs_one_row(tmp_path: Path) -> None:
+    source = CsvSource([write(tmp_path / "t.csv", b"k,s\n1,a\n2,\xff\n3,c\n4,\xfe,\n")])
+    assert source.schema.field("s").type == pa.string()
+    assert [row["s"] for row in rows_of(source)] == ["a", "c"]
+    assert reasons(source) == [(3, r"s is '\\xff', not string"), (5, "3 fields instead of 2")]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 7, 1 << 20])
+def test_whole_numbers_beyond_int64_are_exact(tmp_path: Path, block_bytes: int) -> None:
+    text = "k,v\n18446744073709551615,1\n18446744073709551614,2\n-18446744073709551615,3\n7,4\n"
+    source = CsvSource([write(tmp_path / "t.csv", text)], block_bytes=block_bytes)
+    assert source.schema.field("k").type == pa.decimal128(38, 0)
+    keys = [2**64 - 1, 2**64 - 2, 1 - 2**64, 7]
+    assert [row["k"] for row in rows_of(source)] == keys
+    assert len(source.bad) == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "type_"),
+    [
+        (["1", "9223372036854775807", "-9223372036854775808"], pa.int64()),
+        (["1", "9223372036854775808"], pa.decimal128(38, 0)),
+        (["1", "-9223372036854775809", "x"], pa.decimal128(38, 0)),
+        (["1"] * 20 + ["9223372036854775808", "x"], pa.decimal128(38, 0)),
+        (["1", "9" * 38], pa.decimal128(38, 0)),
+        (["1", "9" * 39], pa.string()),
+        (["1", "2", "9" * 39, "x"], pa.string()),
+        (["1.5", "18446744073709551615"], pa.float64()),
+        (["1e3", "18446744073709551615", "2", "x"], pa.float64()),
+        (["nan", "18446744073709551615"], pa.float64()),
+    ],
+)
+def test_the_type_of_large_numbers(tmp_path: Path, first: list[str], type_: pa.DataType) -> None:
+    text = "k,v\n" + "".join(f"{value},1\n" for value in first)
+    assert CsvSource([write(tmp_path / "t.csv", text)]).schema.field("k").type == type_
+
+
+def test_a_number_that_comes_later_and_does_not_fit_is_set_aside(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", f"k\n1\n2\n9223372036854775808\n3\n{2**64 - 1}\n")
+    source = CsvSource([path], block_bytes=4)
+    assert source.schema.field("k").type == pa.int64()
+    assert [row["k"] for row in rows_of(source)] == [1, 2, 3]
+    assert reasons(source) == [
+        (4, "k is '9223372036854775808', not int64"),
+        (6, "k is '18446744073709551615', not int64"),
+    ]
+    wide = write(tmp_path / "w.csv", f"k\n{2**64 - 1}\n2\n{'9' * 39}\n1.5\n3\n")
+    source = CsvSource([wide], block_bytes=4)
+    assert [row["k"] for row in rows_of(source)] == [2**64 - 1, 2, 3]
+    assert [line for line, _ in reasons(source)] == [4, 5]
+
+
+def test_a_second_scan_of_a_file_with_too_many_malformed_rows_also_ends(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "k\n" + "1\n" * 40 + "x\n" * 5)
+    source = CsvSource([path], max_bad_rows=1, block_bytes=82)
+    for _ in range(2):
+        with pytest.raises(TooManyBadRows):
+            rows_of(source)
+
+
 def test_the_limit_names_file_reasons_and_option(tmp_path: Path) -> None:
     text = "k\n" + "1\n" * 10 + "x\n" * 5
     path = write(tmp_path / "t.csv", text)

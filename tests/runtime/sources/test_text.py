@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.runtime.sources.text import culprits, line_starts, read_blocks
+from plait.runtime.sources.text import culprits, read_lines
 
 
 @given(st.sets(st.integers(0, 199)), st.integers(1, 200))
@@ -21,26 +21,16 @@ def test_culprits_are_found_in_order(bad: set[int], rows: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-def test_blocks_are_whole_lines_and_lose_nothing(tmp_path: Path, size: int) -> None:
-    data = b'a\n\nbcd\n"e\nf"\nlast'
-    path = tmp_path / "t.csv"
-    path.write_bytes(data)
-    blocks = list(read_blocks(path, quoted=True, block_bytes=size))
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_blocks_are_whole_lines_and_lose_nothing(tmp_path: Path, size: int, mark: bytes) -> None:
+    data = b"a\n\nbcd\ne\rf\nlast"
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(mark + data)
+    blocks = list(read_lines(path, block_bytes=size))
     assert b"".join(block.data for block in blocks) == data
     assert all(block.data.endswith(b"\n") for block in blocks[:-1])
     assert [block.line for block in blocks] == [
-        data[: block.end - len(block.data)].count(b"\n") + 1 for block in blocks
+        data[: block.end - len(mark) - len(block.data)].count(b"\n") + 1 for block in blocks
     ]
     if size == 100:
         assert len(blocks) == 2, "the last line has no end"
-
-
-def test_quoted_newlines_do_not_end_a_block(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_bytes(b'k\n"a\nb"\n"c\nd"\n')
-    blocks = [b.data for b in read_blocks(path, quoted=True, block_bytes=9)]
-    assert blocks == [b'k\n"a\nb"\n', b'"c\nd"\n']
-
-
-def test_line_starts_skip_empty_lines() -> None:
-    assert line_starts(b"\n\r\na\r\n\nb\n").tolist() == [3, 7]

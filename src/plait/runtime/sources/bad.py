@@ -51,15 +51,9 @@ class BadRows:
 
     def add(self, file: str, line: int, reason: str, text: bytes | str) -> None:
         """Set a row aside, or raise TooManyBadRows; a row that was set aside before counts once."""
-        if (file, line) in self._places:
-            return
-        self._places.add((file, line))
-        if isinstance(text, bytes):
-            text = text.decode("utf-8", "backslashreplace")
-        text = text.rstrip("\r\n")
-        if len(text) > LONGEST_TEXT:
-            text = text[: LONGEST_TEXT - 1] + "…"
-        self.rows.append(BadRow(file, line, reason, text))
+        if (file, line) not in self._places:
+            self._places.add((file, line))
+            self.rows.append(BadRow(file, line, _shown(reason), _shown(text)))
         if len(self.rows) > self.limit:
             raise self._too_many(file)
 
@@ -73,6 +67,14 @@ class BadRows:
             f"{file} has {how_many}{plural}{among}{reasons}",
             remedy="mend the file, or allow more with --max-bad-rows (in Python: max_bad_rows)",
         )
+
+
+def _shown(text: bytes | str) -> str:
+    """The beginning of a text as Unicode, whatever its bytes or code points."""
+    if isinstance(text, str):
+        text = text[: LONGEST_TEXT + 1].encode("utf-8", "backslashreplace")
+    found = text[: 4 * LONGEST_TEXT + 4].decode("utf-8", "backslashreplace").rstrip("\r\n")
+    return found if len(found) <= LONGEST_TEXT else found[: LONGEST_TEXT - 1] + "…"
 
 
 BAD_ROWS_SCHEMA = pa.schema(

@@ -4,21 +4,27 @@
 dates, timestamps in ISO 8601 (in microseconds, unless some have more digits), else strings. A few
 values that do not fit do not make a column of strings: those rows are malformed.
 
+*Whole numbers are exact.* A column of whole numbers is of int64; if the first block has one beyond
+it, of decimal128(38, 0), and if one has more than 38 digits, of strings. A later number that does
+not fit makes its row malformed: it is never rounded. Only a column in which numbers with a point
+or an exponent were seen holds doubles, and then also whole numbers as the nearest double.
+
 *Malformed* is a row with too few or too many fields, with a value that its column's type does not
-have, with bytes that are no UTF-8, or with a quotation mark that is never closed. A block with
-such a row is read once more, column by column, to find and set aside the rows to blame.
+have, with bytes that are no UTF-8, or with broken quotation marks (`records` says what that is).
+A block with such a row is read once more, column by column, to find and set aside the rows to
+blame.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
@@ -27,16 +33,16 @@ import pyarrow.types as pt
 from plait.errors import SourceError
 from plait.runtime.sources.bad import DEFAULT_LIMIT, BadRows
 from plait.runtime.sources.base import Chunk
+from plait.runtime.sources.records import line_ends, read_records, records
 from plait.runtime.sources.text import (
     BLOCK_BYTES,
+    MAX_RECORD_BYTES,
     Block,
     culprits,
-    line_starts,
     name_of,
-    read_blocks,
     total_size,
 )
-from plait.runtime.sources.types import check_columns, likely_type, settled
+from plait.runtime.sources.types import check_columns, exact_type, likely_type, settled
 
 Types = Mapping[str, pa.DataType]
 
@@ -56,6 +62,7 @@ class CsvSource:
         columns: Types | None = None,
         max_bad_rows: int = DEFAULT_LIMIT,
         block_bytes: int = BLOCK_BYTES,
+        max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
         self.name = name_of(paths)
         self.bad = BadRows(max_bad_rows)
@@ -63,6 +70,7 @@ class CsvSource:
         self._paths = list(paths)
         self._delimiter = delimiter
         self._block_bytes = block_bytes
+        self._max_record_bytes = max_record_bytes
         self.schema = self._infer(columns or {})
 
     def scan(self, columns: Sequence[str] | None = None, *, report: bool = True) -> Iterator[Chunk]:
@@ -92,22 +100,22 @@ class CsvSource:
 
     def _open(self, path: Path) -> tuple[list[str], Iterator[Block]]:
         """The names in the header, and the blocks after it."""
-        blocks = read_blocks(path, quoted=True, block_bytes=self._block_bytes)
-        first = next(blocks, None)
-        if first is None or not first.data.strip():
+        blocks = read_records(
+            path,
+            self._delimiter,
+            block_bytes=self._block_bytes,
+            max_record_bytes=self._max_record_bytes,
+        )
+        first = next((block for block in blocks if not _BLANK.match(block.data)), None)
+        if first is None:
             raise SourceError(f"{path} is empty", remedy="give a file with a header and rows")
-        starts = line_starts(first.data, quoted=True)
-        end = int(starts[1]) if len(starts) > 1 else len(first.data)
-        try:
-            lines = first.data[int(starts[0]) : end].decode("utf-8").splitlines()
-            header = [name.strip() for name in next(csv.reader(lines, delimiter=self._delimiter))]
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise SourceError(
-                f"the header of {path} is no text in UTF-8: {error}",
-                remedy="is it a CSV file? Its name says so",
-            ) from None
+        end = len(first.data)
+        if not first.fault:
+            starts, _ = records(first.data, self._delimiter)
+            end = int(starts[1]) if len(starts) > 1 else end
+        header = self._header(path, first.data[:end])
         check_columns(path, header)
-        rest = Block(first.data[end:], first.line + first.data.count(b"\n", 0, end), first.end)
+        rest = Block(first.data[end:], first.line + line_ends(first.data[:end]), first.end)
 
         def following() -> Iterator[Block]:
             if rest.data:
@@ -116,15 +124,27 @@ class CsvSource:
 
         return header, following()
 
+    def _header(self, path: Path, record: bytes) -> list[str]:
+        try:
+            text = io.StringIO(record.decode("utf-8").lstrip("\r\n"), newline="")
+            names = next(csv.reader(text, delimiter=self._delimiter, strict=True))
+        except (UnicodeDecodeError, csv.Error) as error:
+            what = "no text in UTF-8" if isinstance(error, UnicodeDecodeError) else "malformed"
+            raise SourceError(
+                f"the header of {path} is {what}: {error}",
+                remedy="is it a CSV file? Its name says so",
+            ) from None
+        return [name.strip() for name in names]
+
     def _infer(self, given: Types) -> pa.Schema:
         path = self._paths[0]
         header, blocks = self._open(path)
         check_columns(path, header, given)
-        first = next(blocks, None)
+        rows = (block.data for block in blocks if not block.fault and not _BLANK.match(block.data))
         seen: Types = {}
-        if first is not None:
-            data, _ = _without_open_quotes(first.data)
-            seen = _first_types(header, data, given, self._delimiter)
+        for data in rows:
+            if seen := _first_types(header, data, given, self._delimiter):
+                break
         types = {**seen, **given}
         if unknown := [name for name in header if name not in types]:
             raise SourceError(
@@ -138,8 +158,10 @@ class CsvSource:
 def _first_types(header: list[str], data: bytes, given: Types, delimiter: str) -> Types:
     """The types that the first block suggests; none if it has no row of the right length."""
 
+    data = _RightLength(data, delimiter, len(header)).data
+
     def read(types: Types, only: Sequence[str] = ()) -> pa.Table:
-        return _parse(header, data, types, delimiter, only, lambda _: "skip")
+        return _parse(header, data, types, delimiter, only)
 
     def fits(name: str, type_: pa.DataType) -> bool:
         try:
@@ -153,11 +175,14 @@ def _first_types(header: list[str], data: bytes, given: Types, delimiter: str) -
     if not rows.num_rows:
         return {}
     types = {f.name: settled(f.type, partial(fits, f.name)) for f in rows.schema}
-    strings = [name for name, type_ in types.items() if pt.is_string(type_)]
-    raw = read(dict.fromkeys(strings, pa.binary()), strings) if strings else rows
-    for name in strings:
+    # Text may hold numbers or times, and Arrow makes doubles of whole numbers that are large.
+    doubtful = [n for n, t in types.items() if pt.is_string(t) or pt.is_float64(t)]
+    raw = read(dict.fromkeys(doubtful, pa.binary()), doubtful) if doubtful else rows
+    for name in doubtful:
         values = _one_array(raw.column(name)).drop_null()
-        types[name] = likely_type(len(values), partial(_fits, values)) or pa.string()
+        if pt.is_string(types[name]):
+            types[name] = likely_type(len(values), partial(_fits, values)) or pa.string()
+        types[name] = exact_type(types[name], values)
     return types
 
 
@@ -181,46 +206,57 @@ class _Reader:
 
     def read(self, block: Block, bad: BadRows) -> pa.RecordBatch:
         """The well-formed rows of a block."""
-        if block.data.count(b'"') % 2 == 0:
-            only = list(self._judged)
-            try:
-                table = _parse(self._header, block.data, self._judged, self._delimiter, only)
-            except pa.ArrowInvalid:
-                pass
-            else:
-                arrays = [_one_array(table.column(name)) for name in self._schema.names]
-                return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-        return self._read_with_care(block, bad)
+        if block.fault:
+            bad.add(self._path, block.line, block.fault, block.data)
+            return pa.RecordBatch.from_pylist([], self._schema)
+        only = list(self._judged)
+        try:
+            table = _parse(self._header, block.data, self._judged, self._delimiter, only)
+        except pa.ArrowInvalid:
+            return self._read_with_care(block, bad)
+        arrays = [_one_array(table.column(name)) for name in self._schema.names]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _read_with_care(self, block: Block, bad: BadRows) -> pa.RecordBatch:
-        data, unclosed = _without_open_quotes(block.data)
-        wrong: dict[int, str] = {}
-
-        def skip(row: pcsv.InvalidRow) -> str:
-            fields = "1 field" if row.actual_columns == 1 else f"{row.actual_columns} fields"
-            wrong[row.number - 1] = f"{fields} instead of {row.expected_columns}"
-            return "skip"
-
+        records = _RightLength(block.data, self._delimiter, len(self._header))
+        wrong = dict(records.others)
         raw = dict.fromkeys(self._header, pa.binary())
-        table = _parse(self._header, data, raw, self._delimiter, (), skip)
-        rows, skipped = table.num_rows, len(wrong)
-        records = np.setdiff1d(np.arange(rows + skipped), list(wrong))
-        good = np.ones(rows, np.bool_)
+        table = _parse(self._header, records.data, raw, self._delimiter)
+        good = np.ones(table.num_rows, np.bool_)
         values = {name: _one_array(table.column(name)) for name in self._header}
         for name, type_ in self._judged.items():
             for row in _misfits(values[name], type_, bad.limit + 1):
                 good[row] = False
                 shown = values[name][row].as_py()[:40].decode("utf-8", "backslashreplace")
-                wrong.setdefault(int(records[row]), f"{name} is {shown!r}, not {type_}")
-        starts = _record_starts(data, rows + skipped)
-        found = [(int(starts[record]), reason) for record, reason in wrong.items()]
-        found += [(start, "a quotation mark is not closed") for start in unclosed]
-        for start, reason in sorted(found):
-            line = block.line + block.data.count(b"\n", 0, start)
-            bad.add(self._path, line, reason, block.data[start:].split(b"\n", 1)[0])
+                wrong.setdefault(int(records.kept[row]), f"{name} is {shown!r}, not {type_}")
+        line, at = block.line, 0
+        for record in sorted(wrong):
+            start, end = records.bounds[record : record + 2].tolist()
+            line, at = line + line_ends(block.data[at:start]), start
+            bad.add(self._path, line, wrong[record], block.data[start:end])
         keep = pa.array(good)
         arrays = [_convert(values[f.name].filter(keep), f.type) for f in self._schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+class _RightLength:
+    """The records of a block that have as many fields as the header, and the others."""
+
+    def __init__(self, data: bytes, delimiter: str, fields: int) -> None:
+        starts, counts = records(data, delimiter)
+        self.bounds = np.append(starts, len(data))
+        right = counts == fields
+        self.kept = np.flatnonzero(right)
+        """The number of each record that is kept."""
+        self.others = {
+            n: f"{counts[n]} field{'s' if counts[n] > 1 else ''} instead of {fields}"
+            for n in np.flatnonzero(~right).tolist()
+        }
+        self.data = data
+        if self.others:
+            edges = np.flatnonzero(np.diff(right, prepend=False, append=False))
+            spans = self.bounds[edges].reshape(-1, 2).tolist()
+            self.data = b"".join(data[start:end] for start, end in spans)
 
 
 def _parse(
@@ -229,16 +265,15 @@ def _parse(
     types: Types,
     delimiter: str,
     only: Sequence[str] = (),
-    skip: Callable[[pcsv.InvalidRow], str] | None = None,
 ) -> pa.Table:
-    """Arrow's reader on one block; without `skip`, the first malformed row raises ArrowInvalid."""
+    """Arrow's reader on one block; the first malformed row raises ArrowInvalid."""
     if _BLANK.match(data):
         names = list(only) or header
         return pa.table({name: pa.array([], types.get(name, pa.null())) for name in names})
     return pcsv.read_csv(
         pa.BufferReader(data),
         pcsv.ReadOptions(column_names=header, block_size=len(data) + 1, use_threads=False),
-        pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip),
+        pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         pcsv.ConvertOptions(
             column_types=types,
             include_columns=list(only),
@@ -246,34 +281,6 @@ def _parse(
             strings_can_be_null=True,
         ),
     )
-
-
-def _without_open_quotes(data: bytes) -> tuple[bytes, list[int]]:
-    """The data with the lines blanked that leave a quotation mark open, and where those begin.
-
-    Done only where the marks of the whole block do not pair up: then one of them would swallow
-    the lines after it, and no line may go on in the next one.
-    """
-    if data.count(b'"') % 2 == 0:
-        return data, []
-    lines, starts, at = [], [], 0
-    for line in data.split(b"\n"):
-        if line.count(b'"') % 2:
-            starts.append(at)
-            lines.append(b"\n" * len(line))
-        else:
-            lines.append(line)
-        at += len(line) + 1
-    return b"\n".join(lines), starts
-
-
-def _record_starts(data: bytes, records: int) -> npt.NDArray[np.int64]:
-    """Where each record begins, as well as it can be told."""
-    for quoted in (True, False):
-        starts = line_starts(data, quoted=quoted)
-        if len(starts) == records:
-            return starts
-    return starts[np.minimum(np.arange(records), len(starts) - 1)]
 
 
 def _misfits(values: pa.Array, type_: pa.DataType, most: int) -> list[int]:

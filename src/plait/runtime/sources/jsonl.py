@@ -26,7 +26,7 @@ from plait.runtime.sources.text import (
     Block,
     culprits,
     name_of,
-    read_blocks,
+    read_lines,
     total_size,
 )
 from plait.runtime.sources.types import check_columns, likely_type, settled
@@ -71,7 +71,7 @@ class JsonlSource:
             before += end
 
     def _blocks(self, path: Path) -> Iterator[Block]:
-        return read_blocks(path, quoted=False, block_bytes=self._block_bytes)
+        return read_lines(path, block_bytes=self._block_bytes)
 
     def _infer(self, given: Mapping[str, pa.DataType]) -> pa.Schema:
         path = self._paths[0]

@@ -3,6 +3,8 @@
 A block is read at once by Arrow, which is fast and gives up at the first malformed row. Then the
 same block is read again with care: `culprits` finds the rows that do not fit by halving, with the
 same reader, so that both readings agree on what fits.
+
+`records` cuts CSV files, in which a line end within quotation marks does not end a record.
 """
 
 from __future__ import annotations
@@ -10,49 +12,76 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
-
-import numpy as np
-import numpy.typing as npt
 
 from plait.errors import SourceError
 
 BLOCK_BYTES = 4 << 20
 """Bytes per block: tens of thousands of rows, and little to read again when one is malformed."""
 
-_NEWLINE, _QUOTE = 10, 34
+MAX_RECORD_BYTES = 256 << 20
+"""Bytes of the longest line or record: it has to be in memory as a whole."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines of a file. `line` numbers the first one from 1, `end` is the offset after."""
+    """Whole lines of a file. `line` numbers the first one from 1, `end` is the offset after.
+
+    A block with a `fault` is one line that is malformed for this reason.
+    """
 
     data: bytes
     line: int
     end: int
+    fault: str = ""
 
 
-def read_blocks(path: Path, *, quoted: bool, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
-    """The file in blocks that end with a line; with `quoted`, not inside quotation marks."""
-    rest, line, end = b"", 1, 0
+def read_lines(
+    path: Path, *, block_bytes: int = BLOCK_BYTES, max_record_bytes: int = MAX_RECORD_BYTES
+) -> Iterator[Block]:
+    """The file in blocks that end with a line, which ends with a newline."""
+    rest = bytearray()
+    line, end = 1, 0
+    for data in pieces(path, block_bytes):
+        cut = data.rfind(b"\n") + 1
+        if cut:
+            whole = bytes(rest) + data[:cut]
+            if end == 0 and whole.startswith(BYTE_ORDER_MARK):
+                whole, end = whole[3:], 3
+            end += len(whole)
+            yield Block(whole, line, end)
+            line += whole.count(b"\n")
+            rest = bytearray(data[cut:])
+        else:
+            rest += data
+            if len(rest) > max_record_bytes:
+                raise too_long(path, line, max_record_bytes)
+    last = bytes(rest)
+    if end == 0 and last.startswith(BYTE_ORDER_MARK):
+        last, end = last[3:], 3
+    if last:
+        yield Block(last, line, end + len(last))
+
+
+def pieces(path: Path, block_bytes: int) -> Iterator[bytes]:
+    """The file's bytes, so many at a time."""
+    with reading(path), open_text(path) as file:
+        while data := file.read(block_bytes):
+            yield data
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turns what the system or a decoder raises into an error that names the file."""
     try:
-        with open_text(path) as file:
-            while data := file.read(block_bytes):
-                data = rest + data
-                if end == 0 and data.startswith(b"\xef\xbb\xbf"):
-                    data, end = data[3:], 3
-                cut = _last_line_end(data, quoted)
-                rest = data[cut:]
-                if cut:
-                    end += cut
-                    yield Block(data[:cut], line, end)
-                    line += data.count(b"\n", 0, cut)
+        yield
     except (OSError, EOFError, zlib.error) as error:
         raise unreadable(path, error) from None
-    if rest:
-        yield Block(rest, line, end + len(rest))
 
 
 def open_text(path: Path) -> IO[bytes] | gzip.GzipFile:
@@ -81,34 +110,12 @@ def unreadable(path: Path, error: Exception) -> SourceError:
     )
 
 
-def _last_line_end(data: bytes, quoted: bool) -> int:
-    """Where the last whole line ends, 0 if none does."""
-    last = data.rfind(b"\n") + 1
-    if not quoted or b'"' not in data:
-        return last
-    marks = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(marks == _NEWLINE)
-    outside = ends[np.searchsorted(np.flatnonzero(marks == _QUOTE), ends) % 2 == 0]
-    # A quotation mark that is never closed would swallow the file: then any line end will do.
-    return int(outside[-1]) + 1 if len(outside) else last
-
-
-def line_starts(data: bytes, *, quoted: bool = False) -> npt.NDArray[np.int64]:
-    """Where each line begins that is not empty; with `quoted`, newlines within quotes are none.
-
-    >>> line_starts(b'a\\n\\n"b\\nc"\\nd').tolist(), line_starts(b'"b\\nc"', quoted=True).tolist()
-    ([0, 3, 6, 9], [0])
-    """
-    marks = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(marks == _NEWLINE)
-    if quoted:
-        ends = ends[np.searchsorted(np.flatnonzero(marks == _QUOTE), ends) % 2 == 0]
-    starts = np.concatenate([[0], ends + 1]).astype(np.int64)
-    stops = np.concatenate([ends, [len(data)]]).astype(np.int64)
-    empty = stops <= starts
-    returns = np.flatnonzero(stops == starts + 1)
-    empty[returns] = [data[s : s + 1] == b"\r" for s in starts[returns]]
-    return starts[~empty]
+def too_long(path: Path, line: int, max_record_bytes: int, why: str = "") -> SourceError:
+    """The error for a row that does not fit into memory."""
+    return SourceError(
+        f"{path}:{line} begins a row of more than {max_record_bytes:,} bytes{why}",
+        remedy="mend the file",
+    )
 
 
 def culprits(rows: int, fits: Callable[[int, int], bool], most: int) -> list[int]:

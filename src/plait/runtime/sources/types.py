@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import decimal
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from plait.errors import SourceError, UnknownColumn, did_you_mean
@@ -53,9 +55,10 @@ def settled(inferred: pa.DataType, fits: Callable[[pa.DataType], bool]) -> pa.Da
     """The type for a column of which only the beginning has been seen.
 
     Timestamps are of microseconds, so that whole seconds may be followed by fractions, unless the
-    values seen need nanoseconds (`fits` says); a column without a value yet is of strings.
+    values seen need nanoseconds (`fits` says). A column without a value yet is of strings, and so
+    is one in which some bytes are no UTF-8: a text file has no other bytes.
     """
-    if pt.is_null(inferred):
+    if pt.is_null(inferred) or pt.is_binary(inferred):
         return pa.string()
     if pt.is_timestamp(inferred):
         zone = None if inferred.tz is None else "UTC"
@@ -68,13 +71,52 @@ Fits = Callable[[pa.DataType, int, int], bool]
 """Whether the values from one index to another are all of a type."""
 
 LIKELY_TYPES = (
-    pa.bool_(),
+    # Booleans after numbers: 0 and 1 would do for both.
     pa.int64(),
     pa.float64(),
+    pa.bool_(),
     pa.date32(),
     pa.timestamp("us"),
     pa.timestamp("us", "UTC"),
 )
+
+
+WIDE = pa.decimal128(38, 0)
+"""The type of whole numbers beyond int64."""
+
+_LEAST, _MOST = (pa.scalar(decimal.Decimal(n), WIDE) for n in (-(2**63), 2**63 - 1))
+
+_WHOLE = r"^\s*[+-]?[0-9]+\s*$"
+_NUMBER = r"^\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|inf(inity)?))\s*$"
+
+
+def exact_type(type_: pa.DataType, texts: pa.Array) -> pa.DataType:
+    """The type for numbers, given as text, of which `type_` would round or refuse some.
+
+    Where all numbers are whole, and one is beyond int64: decimals of 38 digits if that is enough,
+    else strings.
+
+    >>> exact_type(pa.float64(), pa.array([b"1", b"18446744073709551615"]))
+    Decimal128Type(decimal128(38, 0))
+    >>> exact_type(pa.float64(), pa.array([b"1.5", b"18446744073709551615"]))
+    DataType(double)
+    """
+    if not (pt.is_float64(type_) or pt.is_int64(type_)):
+        return type_
+    whole = texts.filter(pc.match_substring_regex(texts, _WHOLE))
+    if pt.is_float64(type_):
+        numbers = pc.sum(pc.match_substring_regex(texts, _NUMBER)).as_py() or 0
+        if not len(whole) or len(whole) < numbers:
+            return type_
+    digits = pc.ascii_trim_whitespace(whole.cast(pa.string()))
+    longest = pc.max(pc.binary_length(pc.ascii_ltrim(digits, "+-0"))).as_py() or 0
+    if longest < 19:
+        return type_
+    if longest > WIDE.precision:
+        return pa.string()
+    values = pc.ascii_ltrim(digits, "+").cast(WIDE)
+    beyond = pc.or_(pc.less(values, _LEAST), pc.greater(values, _MOST))
+    return WIDE if pc.any(beyond).as_py() else type_
 
 
 def likely_type(
