@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -90,6 +92,108 @@ def test_a_type_that_changes_among_the_first_lines(tmp_path: Path) -> None:
     source = JsonlSource([path])
     assert source.schema.field("x").type == pa.int64()
     assert [row["x"] for row in rows_of(source)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 30, 1 << 20])
+def test_whole_numbers_beyond_int64_are_exact(tmp_path: Path, block_bytes: int) -> None:
+    numbers = [2**64 - 1, 2**64 - 2, -(2**64), 10**38 - 1, 7]
+    path = write(tmp_path / "t.jsonl", "".join(f'{{"k": {n}, "v": 1.5}}\n' for n in numbers))
+    source = JsonlSource([path], block_bytes=block_bytes)
+    assert [str(f.type) for f in source.schema] == ["decimal128(38, 0)", "double"]
+    assert [row["k"] for row in rows_of(source)] == numbers
+    nested = write(tmp_path / "n.jsonl", f'{{"l": [1, {2**64}], "s": {{"x": {2**64 - 1}}}}}\n')
+    source = JsonlSource([nested])
+    assert rows_of(source) == [{"l": [1, 2**64], "s": {"x": 2**64 - 1}}]
+    mixed = write(tmp_path / "m.jsonl", f'{{"k": {2**64}}}\n{{"k": 1.5}}\n')
+    assert JsonlSource([mixed]).schema.field("k").type == pa.float64()
+
+
+def test_a_number_that_comes_later_and_does_not_fit_is_set_aside(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.jsonl", f'{{"k": 1}}\n{{"k": {2**63}}}\n{{"k": {2**63 - 1}}}\n')
+    source = JsonlSource([path], block_bytes=8)
+    assert [row["k"] for row in rows_of(source)] == [1, 2**63 - 1]
+    assert reasons(source) == [(2, "k is 9223372036854775808, not int64")]
+    wide = write(tmp_path / "w.jsonl", f'{{"k": {2**63}}}\n{{"k": {10**38}}}\n{{"k": 1}}\n')
+    source = JsonlSource([wide], block_bytes=8)
+    assert [row["k"] for row in rows_of(source)] == [2**63, 1]
+    assert reasons(source) == [(2, f"k is {10**38}, not decimal128(38, 0)"[:200])]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 100, 1 << 20])
+def test_deep_nesting_is_set_aside_before_it_is_parsed(tmp_path: Path, block_bytes: int) -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    objects = '{"y": ' * 100_000 + "1" + "}" * 100_000
+    braces = "{" * 100_000
+    quoted = '"' + "[" * 1000 + '"'
+    levels = "[" * 127 + "]" * 127
+    lines = [
+        '{"x": 1}',
+        *(f'{{"x": 2, "y": {y}}}' for y in (deep, objects, braces, quoted, levels)),
+    ]
+    path = write(tmp_path / "t.jsonl", "\n".join([*lines, deep, braces, '{"x": 3}']))
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from plait.runtime.sources.jsonl import JsonlSource\n"
+        f"source = JsonlSource([Path(sys.argv[1])], block_bytes={block_bytes})\n"
+        "print([x for c in source.scan(['x']) for x in c.rows.column(0).to_pylist()])\n"
+        "print(sorted((row.line, row.reason) for row in source.bad.rows))"
+    )
+    # In a process of its own: what is tested against is the end of the process.
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    numbers, set_aside = ran.stdout.splitlines()
+    assert numbers == "[1, 2, 2, 3]"
+    reason = "nested deeper than 128 levels"
+    assert set_aside == str([(n, reason) for n in (2, 3, 4, 7, 8)])
+
+
+def test_the_depth_is_a_parameter(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.jsonl", '{"x": 1}\n{"x": 2, "y": [1]}\n{"x": 3, "y": "[[["}\n')
+    source = JsonlSource([path], max_depth=1)
+    assert [row["x"] for row in rows_of(source)] == [1, 3]
+    assert reasons(source) == [(2, "nested deeper than 1 levels")]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 40, 1 << 20])
+def test_the_verdict_on_a_line_does_not_depend_on_its_neighbours(
+    tmp_path: Path, block_bytes: int
+) -> None:
+    lines = [
+        b'{"x": 1, "s": "a", "f": 0.5}',
+        b'{"x": 2} {"x": 3}',
+        b'{"x":',
+        b" 4}",
+        b"null",
+        b'{"x": 5, "s": "\xff"}',
+        b'{"x": 6, "other": 1, "other": 2}',
+        b'{"x": 7, "s": "\\ud800"}',
+        b'{"x": 8, "f": NaN}',
+        b'\xef\xbb\xbf{"x": 9}',
+        b"\x0c",
+        b" \t\r",
+        b'  {"x": 10}  ' + b" " * 20,
+        b'{"x": 11}\r{"x": 12}',
+        b'{"x": 13}',
+    ]
+    source = JsonlSource([write(tmp_path / "t.jsonl", b"\n".join(lines))], block_bytes=block_bytes)
+    assert [row["x"] for row in rows_of(source)] == [1, 6, 8, 10, 13]
+    assert [line for line, _ in reasons(source)] == [2, 3, 4, 5, 6, 8, 10, 11, 14]
+    assert all(row.reason.isprintable() and row.text.encode() for row in source.bad.rows)
+
+
+def test_the_types_come_from_the_first_lines_that_are_well_formed(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.jsonl", b'\n\nx\n{"x": "\\ud800"}\n{"x": 1}\n')
+    for block_bytes in (1, 12, 1 << 20):
+        source = JsonlSource([path], block_bytes=block_bytes)
+        assert [row["x"] for row in rows_of(source)] == [1]
+        assert len(source.bad) == 2
+    empty = write(tmp_path / "e.jsonl", "{}\n{}\n")
+    with pytest.raises(SourceError, match="has objects without a field"):
+        JsonlSource([empty])
+    long = write(tmp_path / "l.jsonl", '{"x": 1}\n{"x": ' + "1" * 100 + "}\n")
+    with pytest.raises(SourceError, match=r"l\.jsonl:2 begins a row of more than 50 bytes"):
+        rows_of(JsonlSource([long], block_bytes=9, max_record_bytes=50))
 
 
 def test_the_limit(tmp_path: Path) -> None:

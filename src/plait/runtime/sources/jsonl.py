@@ -3,13 +3,27 @@
 *Types* come from the first block of the first file, unless given: those of JSON, and strings that
 are (nearly) all timestamps in ISO 8601 become timestamps.
 
-*Malformed* is a line that is no JSON or no object, or a value that its column's type does not
-have. A block with such a line is read once more to find and set aside the lines to blame.
+*Whole numbers are exact.* A column of whole numbers is of int64, and of decimal128(38, 0) if the
+first block has one beyond it. A number that does not fit makes its line malformed: it is never
+rounded. Only a column in which numbers with a point or an exponent were seen holds doubles, and
+then also whole numbers as the nearest double.
+
+*Malformed* is a line that is no object in JSON, that is no UTF-8, that is nested deeper than
+`max_depth` levels (readers of JSON call themselves for each level, and the stack is finite), or
+that has a value which its column's type does not have. A block with such a line is read once more
+to find and set aside the lines to blame.
+
+*One verdict.* Whether a line is well-formed does not depend on the lines around it. Arrow would
+also read an object over several lines, and several objects in one. But where each line begins with
+`{` and ends with `}`, no object goes over a line end: within one, there would have to be a comma
+between the two. So if there are as many rows as lines, each line is one object. NaN and Infinity
+are no JSON, but Arrow reads them, as Spark does, in columns of doubles.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,17 +35,21 @@ import pyarrow.types as pt
 from plait.errors import SourceError
 from plait.runtime.sources.bad import DEFAULT_LIMIT, BadRows
 from plait.runtime.sources.base import Chunk
+from plait.runtime.sources.lines import MAX_DEPTH, Lines
 from plait.runtime.sources.text import (
     BLOCK_BYTES,
+    MAX_RECORD_BYTES,
     Block,
     culprits,
     name_of,
     read_lines,
     total_size,
 )
-from plait.runtime.sources.types import check_columns, likely_type, settled
+from plait.runtime.sources.types import WIDE, check_columns, likely_type, settled
 
 _PER_LINE = "write one JSON object per line"
+_NINETEEN_DIGITS = re.compile(rb"[0-9]{19}")
+"""Fewer are within int64."""
 
 
 class JsonlSource:
@@ -46,12 +64,16 @@ class JsonlSource:
         columns: Mapping[str, pa.DataType] | None = None,
         max_bad_rows: int = DEFAULT_LIMIT,
         block_bytes: int = BLOCK_BYTES,
+        max_record_bytes: int = MAX_RECORD_BYTES,
+        max_depth: int = MAX_DEPTH,
     ) -> None:
         self.name = name_of(paths)
         self.bad = BadRows(max_bad_rows)
         self.size = total_size(paths)
         self._paths = list(paths)
         self._block_bytes = block_bytes
+        self._max_record_bytes = max_record_bytes
+        self._max_depth = max_depth
         self.schema = self._infer(columns or {})
 
     def scan(self, columns: Sequence[str] | None = None, *, report: bool = True) -> Iterator[Chunk]:
@@ -65,51 +87,71 @@ class JsonlSource:
             end = 0
             for block in self._blocks(path):
                 end = block.end
-                rows = _read(str(path), block, schema, bad)
+                rows = _read(str(path), block, schema, bad, self._max_depth)
                 if rows.num_rows:
                     yield Chunk(rows.select(wanted), before + end)
             before += end
 
     def _blocks(self, path: Path) -> Iterator[Block]:
-        return read_lines(path, block_bytes=self._block_bytes)
+        return read_lines(
+            path, block_bytes=self._block_bytes, max_record_bytes=self._max_record_bytes
+        )
 
     def _infer(self, given: Mapping[str, pa.DataType]) -> pa.Schema:
         path = self._paths[0]
-        first = next(self._blocks(path), None)
-        if first is None or not first.data.strip():
-            raise SourceError(f"{path} is empty", remedy=_PER_LINE)
-        if first.data.lstrip().startswith(b"["):
-            raise SourceError(
-                f"{path} is one JSON array, not a line per row",
-                remedy=f"{_PER_LINE}, for example with jq -c '.[]'",
-            )
-        rows = _agreeing(path, first.data)
+        rows, data = self._first_rows(path)
         check_columns(path, rows.schema.names)
         types = {f.name: _settle(f.type, rows.column(f.name)) for f in rows.schema}
-        if missing := [name for name in given if name not in types]:
-            types |= {name: given[name] for name in missing}
-        return pa.schema([(name, given.get(name, type_)) for name, type_ in types.items()])
+        if _NINETEEN_DIGITS.search(data):
+            objects = [json.loads(line) for line in Lines(data)]
+            types = {n: _exact(t, [o.get(n) for o in objects]) for n, t in types.items()}
+        types |= given
+        if not types:
+            raise SourceError(f"{path} has objects without a field", remedy=_PER_LINE)
+        return pa.schema(list(types.items()))
 
-
-def _agreeing(path: Path, data: bytes) -> pa.Table:
-    """The first lines whose values agree in their types, times as strings."""
-    try:
-        table = _untyped(data)
-        if table.num_rows == _count_lines(data):
-            return table
-    except pa.ArrowInvalid:
-        pass
-    lines = [line for _, line in _lines(data) if not _fault(line)]
-    if not lines:
-        fault = next(_fault(line) for _, line in _lines(data))
+    def _first_rows(self, path: Path) -> tuple[pa.Table, bytes]:
+        """The rows from which the types are taken, and their lines."""
+        fault, faults = "", 0
+        for block in self._blocks(path):
+            lines = Lines(block.data)
+            if not len(lines):
+                continue
+            if not faults and lines[0].startswith(b"["):
+                raise SourceError(
+                    f"{path} is one JSON array, not a line per row",
+                    remedy=f"{_PER_LINE}, for example with jq -c '.[]'",
+                )
+            if found := _agreeing(lines, self._max_depth):
+                return found
+            fault = fault or lines.fault(0, self._max_depth) or _fault(lines[0])
+            faults += len(lines)
+            if faults > self.bad.limit:
+                break
+        if not faults:
+            raise SourceError(f"{path} is empty", remedy=_PER_LINE)
         raise SourceError(f"{path} has no JSON object in a line: {fault}", remedy=_PER_LINE)
-    while True:
+
+
+def _agreeing(lines: Lines, max_depth: int) -> tuple[pa.Table, bytes] | None:
+    """The first lines whose values agree in their types, times as strings, if there are any."""
+    if lines.sound(max_depth):
         try:
-            return _untyped(b"\n".join(lines))
-        except pa.ArrowInvalid as error:
-            if len(lines) == 1:
-                raise SourceError(f"{path} cannot be read: {error}", remedy=_PER_LINE) from None
-            lines = lines[: len(lines) // 2]
+            table = _untyped(lines.data)
+            if table.num_rows == len(lines):
+                return table, lines.data
+        except pa.ArrowInvalid:
+            pass
+    good = [line for n, line in enumerate(lines) if not (lines.fault(n, max_depth) or _fault(line))]
+    taken = len(good)
+    while good:
+        data = b"\n".join(good[:taken])
+        try:
+            return _untyped(data), data
+        except pa.ArrowInvalid:
+            # What Arrow does not even read alone is no example.
+            good, taken = (good, taken // 2) if taken > 1 else (good[1:], len(good) - 1)
+    return None
 
 
 def _untyped(data: bytes) -> pa.Table:
@@ -137,48 +179,85 @@ def _settle(type_: pa.DataType, column: pa.ChunkedArray) -> pa.DataType:
     return settled(type_, lambda t: fits(t, 0, len(values)))
 
 
-def _read(path: str, block: Block, schema: pa.Schema, bad: BadRows) -> pa.RecordBatch:
-    """The well-formed rows of a block."""
-    try:
-        table = _typed(block.data, schema)
-        if table.num_rows == _count_lines(block.data):
-            return _one_batch(table)
-    except pa.ArrowInvalid:
-        pass
-    return _read_with_care(path, block, schema, bad)
-
-
-def _read_with_care(path: str, block: Block, schema: pa.Schema, bad: BadRows) -> pa.RecordBatch:
-    faults: dict[int, tuple[bytes, str]] = {}
-    good: list[tuple[int, bytes]] = []
-    for number, line in _lines(block.data):
-        if fault := _fault(line):
-            faults[number] = (line, fault)
-        else:
-            good.append((number, line))
-
-    def fits(a: int, b: int, part: pa.Schema = schema) -> bool:
-        try:
-            _typed(b"\n".join(line for _, line in good[a:b]), part)
-        except pa.ArrowInvalid:
-            return False
-        return True
-
-    found = culprits(len(good), fits, bad.limit + 1)
-    for row in found:
-        number, line = good[row]
-        value = json.loads(line)
-        misfit = next(
-            (f for f in schema if not fits(row, row + 1, pa.schema([f]))), schema.field(0)
+def _exact(type_: pa.DataType, values: Sequence[Any]) -> pa.DataType:
+    """The type with decimals for doubles where the numbers are whole and one is beyond int64."""
+    if pt.is_list(type_):
+        items = [item for value in values if isinstance(value, list) for item in value]
+        return pa.list_(type_.value_field.with_type(_exact(type_.value_type, items)))
+    if pt.is_struct(type_):
+        objects = [value for value in values if isinstance(value, dict)]
+        return pa.struct(
+            [f.with_type(_exact(f.type, [o.get(f.name) for o in objects])) for f in type_]
         )
-        shown = json.dumps(value.get(misfit.name), ensure_ascii=False)[:40]
-        faults[number] = (line, f"{misfit.name} is {shown}, not {misfit.type}")
-    for number in sorted(faults):
-        line, reason = faults[number]
-        bad.add(path, block.line + number, reason, line)
-    dropped = set(found)
-    kept = [line for row, (_, line) in enumerate(good) if row not in dropped]
+    whole = [value for value in values if type(value) is int]
+    if not pt.is_float64(type_) or any(isinstance(value, float) for value in values):
+        return type_
+    return WIDE if any(not -(2**63) <= value < 2**63 for value in whole) else type_
+
+
+def _read(
+    path: str, block: Block, schema: pa.Schema, bad: BadRows, max_depth: int
+) -> pa.RecordBatch:
+    """The well-formed rows of a block."""
+    lines = Lines(block.data)
+    if lines.sound(max_depth):
+        try:
+            table = _typed(block.data, schema)
+            if table.num_rows == len(lines):
+                return _one_batch(table)
+        except pa.ArrowInvalid:
+            pass
+    return _read_with_care(path, block, lines, schema, bad, max_depth)
+
+
+def _read_with_care(
+    path: str, block: Block, lines: Lines, schema: pa.Schema, bad: BadRows, max_depth: int
+) -> pa.RecordBatch:
+    faults: dict[int, str] = {}
+    texts = list(lines)
+    readable: list[int] = []
+    for n, line in enumerate(texts):
+        fault = lines.fault(n, max_depth)
+        if not fault and not (line.startswith(b"{") and line.endswith(b"}")):
+            fault = _fault(line) or "no JSON object"
+        if fault:
+            faults[n] = fault
+        else:
+            readable.append(n)
+
+    def fits(a: int, b: int) -> bool:
+        return not _refusal([texts[n] for n in readable[a:b]], schema)
+
+    found = culprits(len(readable), fits, bad.limit + 1)
+    for row in found:
+        faults[readable[row]] = _why_not(texts[readable[row]], schema)
+    for n in sorted(faults):
+        bad.add(path, block.line + int(lines.numbers[n]), faults[n], texts[n])
+    kept = [texts[n] for n in readable if n not in faults]
     return _one_batch(_typed(b"\n".join(kept), schema))
+
+
+def _refusal(lines: Sequence[bytes], schema: pa.Schema) -> str:
+    """Why Arrow does not read the lines as one row each; empty if it does."""
+    try:
+        rows = _typed(b"\n".join(lines), schema).num_rows
+    except pa.ArrowInvalid as error:
+        return str(error).partition("\n")[0]
+    return "" if rows == len(lines) else f"{rows} objects in {len(lines)} lines"
+
+
+def _why_not(line: bytes, schema: pa.Schema) -> str:
+    """Why a line that was refused is malformed."""
+    if fault := _fault(line):
+        return fault
+    # Nothing is read from it: a name that is longer than the line is not in it.
+    if refusal := _refusal([line], pa.schema([("-" * len(line), pa.null())])):
+        return f"no JSON: {refusal.removeprefix('JSON parse error: ')}"
+    for field in schema:
+        if _refusal([line], pa.schema([field])):
+            value = json.dumps(json.loads(line).get(field.name), ensure_ascii=False)
+            return f"{field.name} is {value[:40]}, not {field.type}"
+    return _refusal([line], schema)
 
 
 def _typed(data: bytes, schema: pa.Schema) -> pa.Table:
@@ -206,29 +285,13 @@ def _parse(data: bytes, schema: pa.Schema | None) -> pa.Table:
     )
 
 
-def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, numbered from 0."""
-    for number, line in enumerate(data.split(b"\n")):
-        if line.strip():
-            yield number, line
-
-
-def _count_lines(data: bytes) -> int:
-    ends = data.count(b"\n") + (not data.endswith(b"\n"))
-    if data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or b"\n\r\n" in data:
-        return sum(1 for _ in _lines(data))
-    return ends
-
-
 def _fault(line: bytes) -> str:
-    """Why a line is no JSON object; empty if it is one."""
+    """Why a line, in UTF-8 and not too deep, is no JSON object; empty if it is one."""
     try:
-        value = json.loads(line, parse_constant=_refuse, object_pairs_hook=_unique)
-    except UnicodeDecodeError as error:
-        return f"no text in UTF-8: {error.reason} at byte {error.start + 1}"
+        value = json.loads(line.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         return f"no JSON: {error.msg} at character {error.pos + 1}"
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return f"no JSON: {error}"
     if not isinstance(value, dict):
         kinds = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
