@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,79 @@ def test_a_torn_last_line_is_left_out_but_no_other(tmp_path: Path) -> None:
     log.write_text("{}\n" + whole)
     with pytest.raises(SourceError, match=r"0\.jsonl:1 is no event"):
         read_events(log)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (
+            '{"event": "judged", "batch": null, "time": 0, "processor": 0}',
+            r"\$\.batch is null, not",
+        ),
+        (
+            '{"event": "judged", "batch": 1, "time": 1e3, "processor": 0}',
+            r"\$\.time is 1000\.0, not",
+        ),
+        ('{"event": "judged", "batch": 1, "time": 1}', r"\$ lacks the field 'processor'"),
+        ('{"event": 7, "batch": 1, "time": 1, "processor": 0}', r"\$\.event is 7, not a kind"),
+        (f'{{"event": "judged", "batch": 1, "time": {2**63}, "processor": 0}}', "of 64 bits"),
+        ('{"event": "judged", "batch": 1, "time": 1, "processor": 0, "attempt": []}', "attempt"),
+        ("[" * 100_000, "it is no JSON"),
+        ("null", r"\$ is null, not an object"),
+        ("", "it is no JSON"),
+    ],
+)
+def test_an_error_names_the_file_the_line_and_the_field(
+    tmp_path: Path, line: str, why: str
+) -> None:
+    log = tmp_path / "0.jsonl"
+    write_events([Event("started", 0, 0)], log)
+    log.write_text(f"{log.read_text()}{line}\n")
+    with pytest.raises(SourceError, match=rf"0\.jsonl:2 is no event: .*{why}"):
+        read_events(log)
+    log.write_bytes(b"\xff\n")
+    with pytest.raises(SourceError, match=r"0\.jsonl cannot be read: no text in UTF-8"):
+        read_events(log)
+
+
+@pytest.mark.parametrize("field", ["query", "plan", "policy", "budget", "costs"])
+@pytest.mark.parametrize("value", [None, [], 7, "x", {"x": 1}, ...])
+def test_a_beginning_that_is_not_whole_is_refused(
+    events: list[Event], tmp_path: Path, field: str, value: object
+) -> None:
+    with pytest.raises(SourceError, match=rf"0\.jsonl:1: the field {field!r}"):
+        list(replay(changed(events, 0, field, value, tmp_path)))
+
+
+@pytest.mark.parametrize("field", ["statistics", "standing", "decision"])
+@pytest.mark.parametrize("value", [None, [], 7, "x", {"x": 1}, ...])
+def test_a_comparison_that_is_not_whole_is_refused(
+    events: list[Event], tmp_path: Path, field: str, value: object
+) -> None:
+    at = next(n for n, event in enumerate(events) if event.kind == "compared")
+    with pytest.raises(SourceError, match=rf"0\.jsonl:{at + 1}: the field {field!r}"):
+        list(replay(changed(events, at, field, value, tmp_path)))
+
+
+@pytest.mark.parametrize("figure", ["nbytes", "price", "overhead", "tries", "waiting"])
+@pytest.mark.parametrize("value", [None, -1, float("nan"), float("inf"), "1", 10**400])
+def test_figures_of_a_comparison_are_numbers(
+    events: list[Event], tmp_path: Path, figure: str, value: object
+) -> None:
+    at = next(n for n, event in enumerate(events) if event.kind == "compared")
+    stood = {**events[at].data["standing"], figure: value}
+    with pytest.raises(SourceError, match=rf"the field 'standing' .*\$\.{figure} is"):
+        list(replay(changed(events, at, "standing", stood, tmp_path)))
+
+
+def changed(events: list[Event], at: int, field: str, value: object, folder: Path) -> list[Event]:
+    """The events as a log has them in which one field is another, or missing."""
+    data = {**events[at].data, field: value}
+    if value is ...:
+        del data[field]
+    log = folder / "0.jsonl"
+    write_events([*events[:at], replace(events[at], data=data), *events[at + 1 :]], log)
+    return read_events(log)
 
 
 def test_what_is_no_log_is_refused(tmp_path: Path) -> None:

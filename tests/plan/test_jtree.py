@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import inspect
 import re
+import sys
 from dataclasses import replace
 
 import pytest
@@ -152,3 +154,25 @@ def test_a_cross_product_below_is_refused() -> None:
 def test_a_key_may_tie_a_joined_pair_to_a_third() -> None:
     query = keyed("x", "xy", "y")
     check_plan(query, Join((AB, C), ((1,), (0,))))
+
+
+@pytest.mark.parametrize("levels", [4, 3_000, 1_000_000])
+def test_a_shape_of_more_levels_than_streams_is_refused(levels: int) -> None:
+    query = chain(3)
+    for text in ("(" * levels + "a" + ")" * levels, "(" * levels, "(a " * levels):
+        with pytest.raises(PlanError, match="nested deeper than 3 levels"):
+            parse_shape(query, text)
+
+
+def test_a_shape_that_the_stack_does_not_hold_is_refused() -> None:
+    query = chain(20)
+    first, *others = query.names
+    shape = "(" * 19 + first + "".join(f" {name})" for name in others)
+    assert str(parse_shape(query, shape)) == shape
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 20)
+    try:
+        with pytest.raises(PlanError, match="nested too deeply"):
+            parse_shape(query, shape)
+    finally:
+        sys.setrecursionlimit(usual)

@@ -47,3 +47,18 @@ def test_the_error_is_the_one_asked_for() -> None:
 def test_long_values_are_shortened() -> None:
     assert shown("x" * 100) == '"' + "x" * 36 + "..."
     assert shown({1}) == '"{1}"'
+
+
+def test_what_cannot_be_written_is_still_refused() -> None:
+    deep: object = 1
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (deep, {(1, 2): 3}):
+        with pytest.raises(QueryError, match=r"^\$ is a (list|dict) that cannot be shown, not a "):
+            Reader(QueryError).whole(value, "$")
+    with pytest.raises(QueryError, match=r"\$\.n is 9223372036854775808, not a whole number of 64"):
+        Reader(QueryError).whole64(2**63, "$.n")
+    for wrong in (True, None, "1", -1, float("nan"), 10**400):
+        with pytest.raises(QueryError, match="not a number >= 0"):
+            Reader(QueryError).number(wrong, "$")
+    assert Reader(QueryError).number(2, "$") == 2.0

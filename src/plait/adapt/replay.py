@@ -9,15 +9,15 @@ another plan would have looked up are those of the log, or none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from plait.adapt.decide import Decision, Standing, decide
 from plait.adapt.events import Event
 from plait.adapt.policy import Policy
-from plait.errors import SourceError
-from plait.optimize.budget import Budget
+from plait.errors import PlaitError, SourceError
+from plait.optimize.budget import Budget, Unit
 from plait.optimize.costs import Costs, from_mapping
 from plait.optimize.model import Model
 from plait.optimize.statistics import Statistics, read_statistics
@@ -25,7 +25,13 @@ from plait.plan.jtree import Node
 from plait.plan.labels import plan_label
 from plait.plan.serde import from_dict
 from plait.query.query import Query
+from plait.query.reading import Reader, shown
 from plait.query.serde import query_from_dict
+
+T = TypeVar("T")
+
+UNITS: tuple[Unit, ...] = ("bytes", "tuples")
+_WHOLE_LOG = "give a whole log, as Plait writes it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +76,64 @@ def started(events: Sequence[Event]) -> Started:
             "the events have no beginning: the question is not among them",
             remedy="give a whole log, from its first line on",
         )
-    data = first.data
-    query = query_from_dict(data["query"])
+    query = _field(first, "query", query_from_dict)
     return Started(
         query,
-        from_dict(data["plan"], query),
-        Policy.from_dict(data["policy"]),
-        Budget(**data["budget"]),
-        from_mapping(data["costs"]),
+        _field(first, "plan", lambda data: from_dict(data, query)),
+        _field(first, "policy", lambda data: Policy.from_dict(_READ.mapping(data, "$"))),
+        _field(first, "budget", _budget),
+        _field(first, "costs", from_mapping),
     )
+
+
+_READ = Reader(SourceError)
+
+
+def _field(event: Event, name: str, read: Callable[[object], T]) -> T:
+    """A field of an event as a value, or an error that names the line and the field."""
+    where = f"{event.origin or 'an event'}: the field {name!r}"
+    if name not in event.data:
+        raise SourceError(f"{where} of {event.kind!r} is missing", remedy=_WHOLE_LOG)
+    try:
+        return read(event.data[name])
+    except PlaitError as error:
+        raise SourceError(
+            f"{where} is not as it must be: {error.message}", remedy=error.remedy or _WHOLE_LOG
+        ) from None
+
+
+def _budget(data: object) -> Budget:
+    fields = _READ.fields(data, "$", ("cpu", "memory", "unit"))
+    cpu, memory = (
+        None if fields[name] is None else _READ.number(fields[name], f"$.{name}")
+        for name in ("cpu", "memory")
+    )
+    for unit in UNITS:
+        if fields["unit"] == unit:
+            return Budget(cpu, memory, unit)
+    raise SourceError(f"$.unit is {shown(fields['unit'])}", remedy=f"known: {', '.join(UNITS)}")
+
+
+def _stood(data: object, query: Query) -> tuple[Node, dict[str, float]]:
+    """The plan that ran, and the figures that the streams decide; older logs have not all."""
+    fields = _READ.mapping(data, "$")
+    for name in ("plan", "nbytes", "price", "overhead", "tries"):
+        if name not in fields:
+            raise SourceError(f"$ lacks the field {name!r}")
+    names = ("nbytes", "price", "overhead", "tries", "waiting")
+    figures = {name: _READ.number(fields.get(name, 0.0), f"$.{name}") for name in names}
+    return from_dict(fields["plan"], query), figures
+
+
+def _decision(data: object) -> Mapping[str, Any]:
+    fields = _READ.mapping(data, "$")
+    for name in ("kind", "plan"):
+        if name not in fields:
+            raise SourceError(f"$ lacks the field {name!r}")
+    _READ.text(fields["kind"], "$.kind", "a kind of decision")
+    if fields["plan"] is not None:
+        _READ.text(fields["plan"], "$.plan", "a plan as text")
+    return fields
 
 
 def _replay(events: Sequence[Event], policy: Policy | None) -> Iterator[Replayed]:
@@ -94,8 +149,9 @@ def _replay(events: Sequence[Event], policy: Policy | None) -> Iterator[Replayed
         if now == last and confirmed:
             confirmed -= 1  # there was a sample since, but no batch
         last = now
-        stood = event.data["standing"]
-        known = read_statistics(event.data["statistics"])
+        ran, stood = _field(event, "standing", lambda data: _stood(data, beginning.query))
+        known = _field(event, "statistics", read_statistics)
+        recorded = _field(event, "decision", _decision)
         standing = Standing(
             plan,
             now,
@@ -106,8 +162,8 @@ def _replay(events: Sequence[Event], policy: Policy | None) -> Iterator[Replayed
             stood["nbytes"],
             stood["price"],
             stood["overhead"],
-            stood["tries"],
-            stood.get("waiting", 0.0),
+            int(stood["tries"]),
+            stood["waiting"],
         )
         decision = decide(
             beginning.query,
@@ -117,16 +173,13 @@ def _replay(events: Sequence[Event], policy: Policy | None) -> Iterator[Replayed
             budget=beginning.budget,
             costs=beginning.costs,
         )
-        ran = from_dict(stood["plan"], beginning.query)
         costs = _costs(beginning, known, (plan, ran))
         gain, confirmed = (decision.gain, confirmed + 1) if decision.better else (0.0, 0)
         if decision.kind == "move" and decision.plan is not None:
             plan, migrated, gain, confirmed = decision.plan, now, 0.0, 0
         if not gain:
             regret = 0.0
-        yield Replayed(
-            event.processor, event.batch, event.time, event.data["decision"], decision, plan, *costs
-        )
+        yield Replayed(event.processor, event.batch, event.time, recorded, decision, plan, *costs)
 
 
 def _costs(beginning: Started, known: Statistics, plans: tuple[Node, Node]) -> tuple[float, float]:

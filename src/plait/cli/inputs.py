@@ -100,7 +100,7 @@ class Inputs:
         text = read_text(self.plan_file)
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return loads(text, query)
         explained = isinstance(value, dict) and "query" in value and "plan" in value
         return from_dict(value["plan"] if explained else value, query)

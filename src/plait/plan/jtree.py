@@ -149,6 +149,7 @@ def parse_shape(query: Query, text: str) -> Node:
     ('a', 'b', 'c')
     """
     tokens = text.replace("(", " ( ").replace(")", " ) ").replace(",", " ").split()
+    _check_depth(query, tokens)
     position = 0
 
     def node() -> Node:
@@ -170,11 +171,29 @@ def parse_shape(query: Query, text: str) -> Node:
         position += 1
         return joined(query, children)
 
-    tree = node()
-    if position != len(tokens):
-        raise PlanError(f"the shape {text!r} goes on after its end: {' '.join(tokens[position:])}")
-    check_plan(query, tree)
+    try:
+        tree = node()
+        if position != len(tokens):
+            rest = " ".join(tokens[position:])
+            raise PlanError(f"the shape {text!r} goes on after its end: {rest}")
+        check_plan(query, tree)
+    except RecursionError:
+        raise PlanError(
+            "the shape is nested too deeply", remedy="join more streams at a time"
+        ) from None
     return tree
+
+
+def _check_depth(query: Query, tokens: Sequence[str]) -> None:
+    """Refuse more levels than a plan can have: each join has at least one stream to itself."""
+    depth = 0
+    for token in tokens:
+        depth += (token == "(") - (token == ")")
+        if depth > len(query.names):
+            raise PlanError(
+                f"the shape is nested deeper than {len(query.names)} levels",
+                remedy=f"a plan of {len(query.names)} streams has at most one join less",
+            )
 
 
 def check_plan(query: Query, plan: Node) -> None:

@@ -44,13 +44,13 @@ def from_dict(value: object, query: Query | None = None) -> Node:
     >>> str(from_dict(to_dict(Leaf("a"))))
     'a'
     """
-    _READ.version(value, VERSION, "plan")
     try:
+        _READ.version(value, VERSION, "plan")
         plan = _node(_READ.fields(value, "$", ("version", "plan"))["plan"], "$.plan")
+        if query is not None:
+            check_plan(query, plan)
     except RecursionError:
         raise PlanError(_TOO_DEEP) from None
-    if query is not None:
-        check_plan(query, plan)
     return plan
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 
 from plait.errors import PlaitError, did_you_mean
@@ -67,8 +68,30 @@ class Reader:
             raise self._error(f"{path} is {shown(value)}, not {what}")
         return value
 
+    def whole64(self, value: object, path: str) -> int:
+        """An integer of 64 bits, as columns and counters have them."""
+        found = self.whole(value, path)
+        if not -(2**63) <= found < 2**63:
+            raise self._error(f"{path} is {shown(value)}, not a whole number of 64 bits")
+        return found
+
+    def number(self, value: object, path: str) -> float:
+        """A finite number, not negative."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            try:
+                found = float(value)
+            except OverflowError:
+                found = math.inf
+            if 0 <= found < math.inf:
+                return found
+        raise self._error(f"{path} is {shown(value)}, not a number >= 0")
+
 
 def shown(value: object) -> str:
     """A value as it would be written, shortened for an error."""
-    text = json.dumps(value, ensure_ascii=False, default=repr)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=repr)
+    except (RecursionError, TypeError, ValueError):
+        # Nested too deeply, with keys that JSON does not have, or within itself.
+        text = f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= 40 else f"{text[:37]}..."

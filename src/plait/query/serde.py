@@ -78,10 +78,10 @@ def query_from_dict(data: object) -> Query:
     Traceback (most recent call last):
     plait.errors.QueryError: $ lacks the field 'equalities'
     """
-    _READ.version(data, VERSION, "query")
     names = ("version", "streams", "equalities", "residuals", "bounds", "select")
-    fields = _READ.fields(data, "$", names)
     try:
+        _READ.version(data, VERSION, "query")
+        fields = _READ.fields(data, "$", names)
         streams = [_stream(*item) for item in _READ.items(fields["streams"], "$.streams")]
         equal = [_equality(*item) for item in _READ.items(fields["equalities"], "$.equalities")]
         residuals = [_expr(*item) for item in _READ.items(fields["residuals"], "$.residuals")]
