@@ -75,3 +75,45 @@ def test_clocks_are_microseconds(unit: str) -> None:
     batch = pa.RecordBatch.from_arrays([stamps], names=["ts"])
     (part,) = in_file_order(BatchesSource([batch], batch.schema), ["ts"], "ts")
     assert part.clock.tolist() == [3_000_000, 3_000_000]
+
+
+INFINITY = 2**63 - 1
+FAR = {
+    "s": [2**60 // 10**6 + 1, 2**62 // 10**6 + 1, 2**64 // 10**6 + 1],
+    "ms": [2**60 // 10**3 + 1, 2**62 // 10**3 + 1, 2**64 // 10**3 + 1],
+    "us": [2**60 + 1, 2**62 - 1, 2**62, 2**62 + 1],
+    "ns": [],
+}
+"""Ticks that are too far away; the last of s and ms would be near 1970 if the product wrapped."""
+
+
+@pytest.mark.parametrize("unit", FAR)
+def test_far_times_are_no_times(unit: str) -> None:
+    """The clock and the horizon know nothing of them, in either order."""
+    ticks = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    far = [*FAR[unit], *(-t for t in FAR[unit]), -(2**63)]
+    if unit != "ns":
+        far.append(INFINITY)
+    times = [t for i, f in enumerate(far) for t in (f, i * ticks)] + [None, -5 * ticks]
+    rows = TableSource(
+        pa.table({"ts": pa.array(times, pa.timestamp(unit)), "n": range(len(times))})
+    )
+    clock, _ = together(list(in_file_order(rows, ["ts", "n"], "ts")))
+    seconds = [i for i in range(len(far)) for _ in range(2)]
+    assert clock[1:-2] == [s * 10**6 for s in seconds[:-1]]
+    assert clock[0] == BEFORE_ALL_TIMES
+    assert clock[-2:] == [clock[-3]] * 2
+    horizon = horizon_of(rows, "ts")
+    assert horizon.after(0) == -5 * 10**6
+    (part,) = in_event_time_order(rows, ["ts", "n"], "ts", horizon)
+    assert part.undated.tolist() == list(range(len(far) + 1))
+    assert part.clock[len(far) + 1 :].tolist() == [s * 10**6 for s in (-5, *range(len(far)))]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_the_most_distant_times_are_times(unit: str) -> None:
+    most = 2**60 // {"s": 10**6, "ms": 10**3, "us": 1}[unit]
+    rows = TableSource(pa.table({"ts": pa.array([most, -most], pa.timestamp(unit))}))
+    (part,) = in_event_time_order(rows, ["ts"], "ts", horizon_of(rows, "ts"))
+    assert part.dates == 2
+    assert part.clock[1] == -part.clock[0] > 2**60 - 10**6

@@ -5,12 +5,19 @@ clock (see `order`). In event-time order no row is ever late, whatever the water
 
 *Invariants.* All streams advance together: a batch ends at the same instant of the clocks for all
 of them, so that the state of the join is that of a live run and not of one stream read far ahead.
+Where batches end depends on the rows with an event time alone, in the order of (clock, stream,
+place in the source): neither the chunks of the sources nor undated rows change which rows are late.
 
-*Memory.* A batch, and a chunk per source beyond it; sorting comes on top (see `order`).
+*Undated rows.* They come with their predecessor and fill no batch. If too many wait for a batch to
+be full, they go ahead in one of their own: they move no watermark, so their place is immaterial.
+
+*Memory.* A batch with the undated rows between its own, and a chunk per source beyond it; sorting
+comes on top (see `order`).
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
@@ -35,6 +42,8 @@ from plait.runtime.sources.memory import collected
 Order = Literal["event-time", "file"]
 ORDERS: tuple[Order, ...] = ("event-time", "file")
 BATCH_ROWS = 100_000
+UNDATED_ROWS = 100_000
+"""Rows without an event time that may wait for a batch to be full."""
 
 
 class Replay:
@@ -42,8 +51,8 @@ class Replay:
 
     `order="event-time"` replays each source sorted by event time; an iterator of batches is first
     read into memory. `order="file"` takes the rows as they stand, and watermarks decide which of
-    them are late. Batches have about `batch_rows` rows over all streams, or, with
-    `batch_seconds`, that much event time.
+    them are late. Batches have `batch_rows` rows with an event time, over all streams, or, with
+    `batch_seconds`, that much event time. Rows without one come along, up to some `undated_rows`.
     """
 
     def __init__(
@@ -54,13 +63,15 @@ class Replay:
         order: Order = "event-time",
         batch_rows: int = BATCH_ROWS,
         batch_seconds: float | None = None,
+        undated_rows: int = UNDATED_ROWS,
     ) -> None:
         if order not in ORDERS:
             raise SourceError(f"there is no order {order!r}", remedy=f"known: {', '.join(ORDERS)}")
-        if batch_rows < 1 or (batch_seconds is not None and batch_seconds <= 0):
-            raise SourceError("a batch is empty", remedy="give a batch size above 0")
+        if batch_rows < 1:
+            raise SourceError(f"a batch of {batch_rows} rows", remedy="give a batch size above 0")
         self._batch_rows = batch_rows
-        self._width = None if batch_seconds is None else max(round(batch_seconds * 1e6), 1)
+        self._width = None if batch_seconds is None else _width(batch_seconds)
+        self._undated_rows = undated_rows
         readable = _readable(sources, order)
         self._lanes = []
         for stream in query.streams:
@@ -87,21 +98,37 @@ class Replay:
         """The clock that every source has been read up to."""
         return min((lane.last for lane in self._lanes if not lane.done), default=AFTER_ALL_TIMES)
 
+    def _limits(self) -> list[int]:
+        """Per lane, the clock up to which its rows come before all that is not yet read.
+
+        Among equal clocks the rows of the first lane come first. So a row may go once the lanes
+        after its own have been read up to its clock, and those before it beyond it.
+        """
+        before, limits = AFTER_ALL_TIMES, []
+        for i, lane in enumerate(self._lanes):
+            behind = (later.last for later in self._lanes[i + 1 :] if not later.done)
+            limits.append(min((before, *behind)))
+            before = before if lane.done else min(before, lane.last - 1)
+        return limits
+
     def _read_on(self) -> None:
         """Read more of the source that holds the others up."""
         min((lane for lane in self._lanes if not lane.done), key=lambda lane: lane.last).load()
 
     def _by_rows(self) -> Iterator[dict[str, pa.Table]]:
         while True:
-            frontier = self._frontier()
-            ready = [lane.clocks(frontier, self._batch_rows) for lane in self._lanes]
+            waiting = zip(self._lanes, self._limits(), strict=True)
+            ready = [lane.clocks(limit, self._batch_rows) for lane, limit in waiting]
             total = sum(map(len, ready))
-            if total < self._batch_rows and frontier < AFTER_ALL_TIMES:
-                self._read_on()
-            elif total:
+            done = all(lane.done for lane in self._lanes)
+            if total >= self._batch_rows or (done and total):
                 yield self._take(_shares(ready, self._batch_rows))
-            else:
+            elif done:
+                yield from self._undated(more_than=0)
                 return
+            else:
+                yield from self._undated(more_than=self._undated_rows)
+                self._read_on()
 
     def _by_time(self, width: int) -> Iterator[dict[str, pa.Table]]:
         begin = None
@@ -109,21 +136,25 @@ class Replay:
             frontier = self._frontier()
             first = min(lane.first for lane in self._lanes)
             if frontier == first == AFTER_ALL_TIMES:
-                # What may be left are rows without an event time.
-                if any(lane.buffered for lane in self._lanes):
-                    yield self._take([lane.buffered for lane in self._lanes])
+                yield from self._undated(more_than=0)
                 return
             if frontier > BEFORE_ALL_TIMES and first < AFTER_ALL_TIMES:
                 begin = first if begin is None else begin
-                end = begin + ((first - begin) // width + 1) * width
+                end = min(begin + ((first - begin) // width + 1) * width, AFTER_ALL_TIMES)
                 if frontier >= end:
                     yield self._take([len(lane.clocks(end - 1)) for lane in self._lanes])
                     continue
+            yield from self._undated(more_than=self._undated_rows)
             self._read_on()
 
     def _take(self, counts: Sequence[int]) -> dict[str, pa.Table]:
         pairs = zip(self._lanes, counts, strict=True)
         return {lane.name: lane.take(count) for lane, count in pairs if count}
+
+    def _undated(self, more_than: int) -> Iterator[dict[str, pa.Table]]:
+        """A batch of the undated rows that wait, if they are many."""
+        if sum(lane.undated for lane in self._lanes) > more_than:
+            yield {lane.name: lane.take_undated() for lane in self._lanes if lane.undated}
 
 
 class _Lane:
@@ -133,28 +164,26 @@ class _Lane:
         self.name = name
         self.done = False
         self.last = BEFORE_ALL_TIMES
-        self.buffered = 0
+        self.undated = 0
+        """Rows without an event time that wait."""
         self._rows = rows
         self._size = size
         self._queue: deque[Timed] = deque()
+        self._buffered = 0
         self._position = 0
         self._handed_out = 0
 
     @property
     def first(self) -> int:
         """The first clock that waits, of a row with an event time."""
-        for part in self._queue:
-            at = int(np.searchsorted(part.clock, BEFORE_ALL_TIMES, side="right"))
-            if at < len(part.clock):
-                return int(part.clock[at])
-        return AFTER_ALL_TIMES
+        return next((part.first for part in self._queue if part.dates), AFTER_ALL_TIMES)
 
     @property
     def progress(self) -> float | None:
         """The fraction of the source that has been handed out."""
         if self._size is None:
             return None
-        seen = self._handed_out + self.buffered
+        seen = self._handed_out + self._buffered
         if not seen:
             return 1.0 if self.done else 0.0
         return (self._position / max(self._size, 1)) * self._handed_out / seen
@@ -167,34 +196,57 @@ class _Lane:
             return
         self._queue.append(timed)
         self._position = timed.position
-        self.buffered += len(timed.clock)
+        self._buffered += len(timed.clock)
+        self.undated += len(timed.undated)
         self.last = int(timed.clock[-1])
 
     def clocks(self, limit: int, most: int | None = None) -> Ints:
-        """The clocks up to a limit of the rows that wait, only the first `most` if given."""
+        """The clocks up to a limit of the dated rows that wait, the first `most` if given."""
         found, count = [], 0
         for part in self._queue:
             stop = int(np.searchsorted(part.clock, limit, side="right"))
-            found.append(part.clock[:stop])
-            count += stop
+            found.append(part.dated_clock(stop))
+            count += len(found[-1])
             if stop < len(part.clock) or (most is not None and count >= most):
                 break
         clocks = np.concatenate(found) if found else np.empty(0, np.int64)
         return clocks[:most]
 
     def take(self, count: int) -> pa.Table:
-        """Hand out the first rows that wait."""
-        self.buffered -= count
-        self._handed_out += count
+        """Hand out the first dated rows that wait, and the undated ones among them."""
         parts = []
         while count:
-            rows, clock, position = self._queue.popleft()
-            if len(clock) > count:
-                self._queue.appendleft(Timed(rows.slice(count), clock[count:], position))
-                rows = rows.slice(0, count)
-            parts.append(rows)
-            count -= rows.num_rows
-        return pa.concat_tables(parts)
+            part = self._queue.popleft()
+            if part.dates > count:
+                stop = part.stop_after(count)
+                self._queue.appendleft(part.part(stop))
+                part = part.part(0, stop)
+            parts.append(part)
+            count -= part.dates
+        return self._hand_out(parts)
+
+    def take_undated(self) -> pa.Table:
+        """Hand out the undated rows that wait, in their order, ahead of the others."""
+        parts = [part.only_undated() for part in self._queue]
+        self._queue = deque(part.only_dated() for part in self._queue if part.dates)
+        return self._hand_out(parts)
+
+    def _hand_out(self, parts: Sequence[Timed]) -> pa.Table:
+        rows = sum(len(part.clock) for part in parts)
+        self._buffered -= rows
+        self._handed_out += rows
+        self.undated -= sum(len(part.undated) for part in parts)
+        return pa.concat_tables([part.rows for part in parts])
+
+
+def _width(seconds: float) -> int:
+    """A length of event time in microseconds; beyond all times there is only one batch."""
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise SourceError(
+            f"a batch of {seconds:g} seconds",
+            remedy="give a batch size above 0 that is finite, or leave it out",
+        )
+    return max(round(min(seconds * 1e6, AFTER_ALL_TIMES)), 1)
 
 
 def _readable(sources: Mapping[str, Source], order: Order) -> dict[str, Source]:

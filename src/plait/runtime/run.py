@@ -30,7 +30,7 @@ from plait.plan.jtree import parse_shape
 from plait.plan.routed import Plan, parse_routed
 from plait.query.query import Query, Stream, narrowed
 from plait.runtime.local import Counts, LocalRun
-from plait.runtime.replay import BATCH_ROWS, Order, Replay
+from plait.runtime.replay import BATCH_ROWS, UNDATED_ROWS, Order, Replay
 from plait.runtime.sources import BadRow, Source, as_source
 
 
@@ -81,6 +81,7 @@ class Execution:
         order: Order = "event-time",
         batch_rows: int = BATCH_ROWS,
         batch_seconds: float | None = None,
+        undated_rows: int = UNDATED_ROWS,
         late: Callable[[str, pa.Table], None] | None = None,
         memory_limit: int | None = None,
         adapt: Policy | None = None,
@@ -94,7 +95,12 @@ class Execution:
             needed, tree, memory_limit=memory_limit, adapt=adapt or False, budget=budget
         )
         self._replay = Replay(
-            needed, self.sources, order=order, batch_rows=batch_rows, batch_seconds=batch_seconds
+            needed,
+            self.sources,
+            order=order,
+            batch_rows=batch_rows,
+            batch_seconds=batch_seconds,
+            undated_rows=undated_rows,
         )
         self._late = late
         self.seconds = time.perf_counter() - begin
@@ -182,6 +188,7 @@ def run(
     order: Order = "event-time",
     batch_rows: int = BATCH_ROWS,
     batch_seconds: float | None = None,
+    undated_rows: int = UNDATED_ROWS,
     memory_limit: int | None = None,
     adapt: Policy | None = None,
     budget: Budget | None = None,
@@ -194,6 +201,7 @@ def run(
         order=order,
         batch_rows=batch_rows,
         batch_seconds=batch_seconds,
+        undated_rows=undated_rows,
         memory_limit=memory_limit,
         adapt=adapt,
         budget=budget,
@@ -208,6 +216,7 @@ def run_tables(
     order: Order = "event-time",
     batch_rows: int = BATCH_ROWS,
     batch_seconds: float | None = None,
+    undated_rows: int = UNDATED_ROWS,
     memory_limit: int | None = None,
     adapt: Policy | None = None,
     budget: Budget | None = None,
@@ -228,6 +237,7 @@ def run_tables(
         order=order,
         batch_rows=batch_rows,
         batch_seconds=batch_seconds,
+        undated_rows=undated_rows,
         late=(lambda name, rows: late[name].append(rows)) if order == "file" else None,
         memory_limit=memory_limit,
         adapt=adapt,
