@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from plait.engine.ingest import BEFORE_ALL_TIMES, event_times, with_times
+from plait.runtime.encodings import decoded_batch
 from plait.runtime.sources.base import Source
 
 Ints = npt.NDArray[np.int64]
@@ -167,6 +168,7 @@ def times_of(rows: pa.RecordBatch, time: str) -> Ints:
 
 
 def _timed(rows: pa.RecordBatch, time: str, position: int) -> Timed:
+    rows = decoded_batch(rows)
     times = times_of(rows, time)
     undated = np.flatnonzero(times == BEFORE_ALL_TIMES)
     return Timed(pa.Table.from_batches([rows]), times, position, undated)

@@ -29,6 +29,7 @@ from plait.optimize.budget import Budget
 from plait.plan.jtree import parse_shape
 from plait.plan.routed import Plan, parse_routed
 from plait.query.query import Query, Stream, narrowed
+from plait.runtime.encodings import check_columns
 from plait.runtime.local import Counts, LocalRun
 from plait.runtime.replay import BATCH_ROWS, UNDATED_ROWS, Order, Replay
 from plait.runtime.sources import BadRow, Source, as_source
@@ -90,6 +91,7 @@ class Execution:
         tree = parse_plan(query, plan) if isinstance(plan, str) else plan
         self.sources = _sources(query, sources)
         needed = query if late is not None else narrowed(query)
+        check_columns(needed)
         begin = time.perf_counter()
         self.run = LocalRun(
             needed, tree, memory_limit=memory_limit, adapt=adapt or False, budget=budget
@@ -248,7 +250,7 @@ def run_tables(
         table,
         execution.counts,
         {
-            s.name: pa.concat_tables([late_schema(s).empty_table(), *late[s.name]])
+            s.name: pa.concat_tables([pa.Table.from_batches([], late_schema(s)), *late[s.name]])
             for s in query.streams
         },
         {name: list(source.bad.rows) for name, source in execution.sources.items()},
