@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -242,6 +243,111 @@ def test_an_interrupted_run_is_clean(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
     assert not list(cli.root.glob(".*"))
 
 
+WAITING = """
+import sys, time
+from plait.cli import main
+from plait.runtime.run import Execution
+
+def results(self, watch):
+    print("ready", flush=True)
+    while True:
+        time.sleep(0.01)
+    yield
+
+Execution.results = results
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_leaves_nothing_behind(cli: Cli, number: signal.Signals) -> None:
+    before = sorted(p.name for p in cli.root.iterdir())
+    outputs = ("-o", "out.csv", "--late", "late/here", "--events", "e.jsonl", "--bad-rows", "b.csv")
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING, "run", "query.sql", *STREAMS, *outputs],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    assert len(list(cli.root.glob(".*"))) == 3
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=50)
+    assert process.returncode == 128 + number
+    word = "interrupted" if number == signal.SIGINT else f"stopped by {number.name}"
+    assert errors.split("\n")[-2:] == [word, ""]
+    assert "Traceback" not in errors
+    assert sorted(p.name for p in cli.root.iterdir()) == before
+
+
+def test_an_output_never_replaces_an_input(cli: Cli) -> None:
+    (cli.root / "soft.csv").symlink_to("quotes.csv")
+    (cli.root / "hard.csv").hardlink_to(cli.root / "quotes.csv")
+    (cli.root / "soft.parquet").symlink_to(cli.root / "trades.parquet")
+    (cli.root / "late").mkdir()
+    (cli.root / "late" / "trades.parquet").hardlink_to(cli.root / "trades.parquet")
+    kept = {p: p.read_bytes() for p in cli.root.iterdir() if p.is_file()}
+    options = [
+        ("-o", "quotes.csv"), ("-o", "./late/../quotes.csv"), ("-o", str(cli.root / "quotes.csv")),
+        ("-o", "soft.csv"), ("-o", "hard.csv"), ("-o", "soft.parquet"), ("--late", "late"),
+        ("--bad-rows", "hard.csv"), ("--events", "quotes.csv"), ("--events", "query.sql"),
+    ]  # fmt: skip
+    for given in options:
+        message = cli.fails("run", "query.sql", *STREAMS, *given, "--overwrite")
+        assert "is one of the inputs" in message, given
+    pattern = ("-s", "trades=tr*.parquet", "-s", "quotes=quotes.csv")
+    message = cli.fails("run", "query.sql", *pattern, "-o", "trades.parquet", "--overwrite")
+    assert "is one of the inputs" in message
+    assert {p: p.read_bytes() for p in cli.root.iterdir() if p.is_file()} == kept
+    assert not list(cli.root.glob("**/.*"))
+
+
+def test_all_outputs_appear_or_none(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(events: object, path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("plait.cli.outputs.write_events", full)
+    files = ("-o", "out.csv", "--late", "late", "--events", "events.jsonl")
+    assert "events.jsonl cannot be written: No space" in cli.fails(
+        "run", "query.sql", *STREAMS, *files
+    )
+    assert sorted(p.name for p in cli.root.iterdir()) == [
+        "query.sql",
+        "quotes.csv",
+        "trades.parquet",
+    ]
+
+
+def test_old_events_stay_if_the_run_fails(cli: Cli) -> None:
+    events = cli.root / "events.jsonl"
+    events.write_text("old")
+    given = ("run", "query.sql", *STREAMS, "--events", "events.jsonl")
+    assert "the output events.jsonl exists" in cli.fails(*given)
+    cli.fails(*given, "--overwrite", "--batch-seconds", "nan")
+    assert events.read_text() == "old"
+    assert cli(*given, "--overwrite") == 0
+    assert "old" not in events.read_text()
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "..", "a/b", "x" * 300, "%2E.", "ü ?*"])
+def test_late_rows_stay_in_their_directory(cli: Cli, name: str) -> None:
+    quoted = f'SELECT t.price FROM trades t JOIN "{name}" q ON t.sym = q.sym WITHIN 1 SECOND'
+    given = ("-s", "trades=trades.parquet", "-s", f"{name}=quotes.csv")
+    assert cli("run", "-q", quoted, *given, "--late", "in/late") == 0
+    made = sorted(p.relative_to(cli.root).parts for p in cli.root.glob("**/*.parquet"))
+    assert [parts[:-1] for parts in made] == [("in", "late"), ("in", "late"), ()]
+
+
+def test_an_alias_may_be_the_name_of_another_table(cli: Cli) -> None:
+    text = (
+        "SELECT b.price FROM trades quotes JOIN trades b ON quotes.sym = b.sym "
+        "JOIN quotes q ON b.sym = q.sym WITHIN 1 SECOND"
+    )
+    assert cli("run", "-q", text, *STREAMS, "--late", "late") == 0
+    assert sorted(p.name for p in Path("late").iterdir()) == [
+        "b.parquet", "q.parquet", "quotes.parquet"
+    ]  # fmt: skip
+
+
 # --- errors ------------------------------------------------------------------------------------
 
 
@@ -256,7 +362,7 @@ def test_an_interrupted_run_is_clean(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
         (["-s", "trades"], ["--stream 'trades' is not NAME=VALUE"]),
         ([], ["no stream is given", "--stream trades=trades.parquet"]),
         (["-s", "trades=trades.csv"],
-         ["trades.csv does not exist", "known: quotes.csv, trades.parquet"]),
+         ["trades.csv does not exist", "known: out.d, quotes.csv, trades.parquet"]),
         ([*STREAMS, "-t", "quotes=when"],
          ["'quotes' has no column 'when'", "for example --time quotes=ts"]),
         ([*STREAMS, "-t", "quotes=bid"], ["quotes.bid is of type double, not a timestamp"]),
@@ -265,8 +371,14 @@ def test_an_interrupted_run_is_clean(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
         ([*STREAMS, "-w", "soon"], ["'soon' is not a length of time"]),
         ([*STREAMS, "--type", "quotes.bid=dubble"], ["no type 'dubble'", "did you mean 'double'"]),
         ([*STREAMS, "--type", "quotes.ask=int64"], ["quotes.csv has no column 'ask'"]),
-        ([*STREAMS, "--out", "quotes.csv"],
-         ["the output quotes.csv exists", "or replace it: --overwrite"]),
+        ([*STREAMS, "--out", "out.d/mine.csv"],
+         ["the output out.d/mine.csv exists", "or replace it: --overwrite"]),
+        ([*STREAMS, "--out", "quotes.csv"], ["the output quotes.csv is one of the inputs"]),
+        ([*STREAMS, "--batch-seconds", "nan"], ["a batch of nan seconds", "above 0"]),
+        ([*STREAMS, "--batch-seconds", "inf"], ["a batch of inf seconds", "above 0"]),
+        ([*STREAMS, "--batch-seconds", "-inf"], ["a batch of -inf seconds", "above 0"]),
+        ([*STREAMS, "--batch-seconds", "0"], ["a batch of 0 seconds", "above 0"]),
+        ([*STREAMS, "--batch-seconds", "-1"], ["a batch of -1 seconds", "above 0"]),
         ([*STREAMS, "--out", "out/x.csv"], ["there is no directory out", "mkdir -p out"]),
         ([*STREAMS, "--out", "x.csv", "--bad-rows", "x.csv"], ["two outputs", "x.csv"]),
         ([*STREAMS, "--order", "random"], ["'random' is not one of 'event-time', 'file'"]),
@@ -278,6 +390,8 @@ def test_an_interrupted_run_is_clean(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
 def test_errors_name_the_culprit_and_the_remedy(
     cli: Cli, arguments: list[str], parts: list[str]
 ) -> None:
+    (cli.root / "out.d").mkdir()
+    (cli.root / "out.d" / "mine.csv").touch()
     message = cli.fails("run", "query.sql", *arguments)
     for part in parts:
         assert part in message

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import urllib.parse
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from plait.errors import OutputExists, PlaitError
 from plait.runtime import sinks
-from plait.runtime.sinks import FileSink
+from plait.runtime.sinks import FileSink, file_name, late_paths
 from plait.runtime.sources import open_source
 
 ROWS = pa.RecordBatch.from_pydict(
@@ -112,3 +115,53 @@ def test_string_views_in_csv(tmp_path: Path) -> None:
     with FileSink(tmp_path / "out.csv", rows.schema) as sink:
         sink.write(rows)
     assert (tmp_path / "out.csv").read_text() == '"s"\n"a"\n\n'
+
+
+AWKWARD = st.text(st.sampled_from("a%./\\\0~2EFé\ud800 \n"), max_size=8) | st.text(max_size=300)
+
+
+@given(st.lists(AWKWARD, max_size=5, unique=True), st.integers(70, 120))
+@example(["..", "%2E.", "../x", "/x", "%2Fx", ".", "", "x" * 1000, "x" * 1001, "\0", "%00"], 120)
+@example([("x" * 1000)[:10] + "%~", file_name("x" * 1000), "x" * 1000], 120)
+def test_every_title_has_a_file_of_its_own_in_the_directory(titles: list[str], most: int) -> None:
+    names = [file_name(title, most) for title in titles]
+    assert len(set(names)) == len(names)
+    for title, name in zip(titles, names, strict=True):
+        assert len(name.encode()) <= most
+        assert not set("/\0\\") & set(name)
+        assert not name.startswith(".")
+        if "~" not in name:
+            raw = urllib.parse.unquote_to_bytes(name)
+            assert raw == title.encode("utf-8", "surrogatepass")
+    paths = late_paths("late", {title: title for title in titles})
+    assert {path.parent for path in paths.values()} <= {Path("late")}
+    beside = late_paths("out/late.csv", {title: title for title in titles})
+    assert {path.parent for path in beside.values()} <= {Path("out")}
+    assert len(set(beside.values())) == len(set(paths.values())) == len(titles)
+
+
+def test_a_failing_end_is_an_error_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    message = r"out\.csv cannot be written: No space left"
+    with pytest.raises(PlaitError, match=message), FileSink(tmp_path / "out.csv", ROWS.schema) as s:
+        s.write(ROWS)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [pa.month_day_nano_interval(), pa.large_binary(), pa.binary(3), pa.binary_view(), pa.uuid(),
+     pa.large_list_view(pa.int64())],
+    ids=str,
+)  # fmt: skip
+def test_what_has_no_form_in_csv_is_refused_before_the_run(
+    tmp_path: Path, type_: pa.DataType
+) -> None:
+    with pytest.raises(PlaitError, match=r"'c' of type .* has no form in CSV; write"):
+        FileSink(tmp_path / "out.csv", pa.schema([("c", type_)]))
+    assert not list(tmp_path.iterdir())

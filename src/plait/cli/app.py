@@ -186,7 +186,8 @@ def run(
     Example: plait run query.sql -s trades=trades.parquet -s quotes=quotes.csv -t ts -o out.parquet
     """
     from plait.cli.inputs import Inputs, engine_or_plan
-    from plait.cli.running import RunOptions, run_query
+    from plait.cli.outputs import RunOptions
+    from plait.cli.running import run_query
 
     plan = engine_or_plan(engine, plan)
     inputs = Inputs(query, text, stream, time, watermark, type_, plan, plan_file, max_bad_rows)
@@ -392,15 +393,17 @@ def demo(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; the exit code is 0, 1 (a claim failed), 2 (an error) or 130."""
+    """Run the command line; the exit code is 0, 1 (a claim failed), 2 (error), 128 + signal."""
     from plait.cli.show import show_error
+    from plait.cli.signals import Stopped, stoppable
     from plait.runtime.heap import keep_freed_memory
 
     keep_freed_memory()
     usage_error = typer.BadParameter.__base__
     assert usage_error is not None
     try:
-        code = app(arguments, prog_name="plait", standalone_mode=False)
+        with stoppable(_abandon_drafts):
+            code = app(arguments, prog_name="plait", standalone_mode=False)
     except PlaitError as error:
         if os.environ.get("PLAIT_TRACEBACK"):
             raise
@@ -408,6 +411,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except (typer.Abort, KeyboardInterrupt):
         code = 130
+    except Stopped as stopped:
+        print(f"stopped by {stopped}", file=sys.stderr)
+        return stopped.code
     except usage_error.__base__ as error:  # type: ignore[misc]
         remedy = getattr(error, "ctx", None)
         name = remedy.command_path if remedy is not None else "plait"
@@ -416,3 +422,10 @@ def main(arguments: list[str] | None = None) -> int:
     if code == 130:
         print("interrupted", file=sys.stderr)
     return code if isinstance(code, int) else 0
+
+
+def _abandon_drafts() -> None:
+    """Remove the files in the making, if the module that makes them was needed at all."""
+    drafts = sys.modules.get("plait.runtime.drafts")
+    if drafts is not None:
+        drafts.abandon_drafts()

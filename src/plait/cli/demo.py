@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from plait.cli.live import Watch, throttled, waiting
 from plait.cli.market import DISORDER, QUERY, WATERMARK, market
-from plait.cli.running import show_table
+from plait.cli.outputs import show_table
 from plait.cli.show import aligned, count, moment, on_terminal, say, size
 from plait.errors import PlaitError
 from plait.plan.explain import explain

@@ -26,10 +26,12 @@ from plait.plan.routed import ENGINES, Plan, parse_routed
 from plait.plan.serde import from_dict, loads
 from plait.query.builder import SqlQuery, sql
 from plait.query.query import Query
+from plait.runtime.drafts import FileId, file_id
 from plait.runtime.run import parse_plan
 from plait.runtime.sources import EpochSource, Source, check_time, open_source
 from plait.runtime.sources.bad import DEFAULT_LIMIT
 from plait.runtime.sources.epoch import UNITS
+from plait.runtime.sources.files import input_files
 from plait.runtime.sources.types import parse_type
 
 
@@ -88,6 +90,13 @@ class Inputs:
                     remedy=did_you_mean(name, dict.fromkeys(titles.values())),
                 )
         return asked, titles
+
+    def files(self) -> frozenset[FileId]:
+        """Every file that is read, by whatever name."""
+        paths = [Path(p) for p in (self.file, self.plan_file) if p is not None]
+        for path in named(self.streams or (), "--stream", "trades=trades.parquet").values():
+            paths += input_files(path)
+        return frozenset(found for path in paths if (found := file_id(path)) is not None)
 
     def tree(self, query: Query) -> Plan:
         """The plan to run."""
@@ -166,7 +175,9 @@ def _titles(asked: SqlQuery, tables: Mapping[str, Source]) -> dict[str, str]:
         for stream, source in asked.sources.items()
     }
     names = list(origin.values())
-    return {s: table if names.count(table) == 1 else s for s, table in origin.items()}
+    titles = {s: table if names.count(table) == 1 else s for s, table in origin.items()}
+    # An alias may be the name of another table.
+    return titles if len(set(titles.values())) == len(titles) else {s: s for s in origin}
 
 
 def named(values: Sequence[str], option: str, example: str) -> dict[str, str]:

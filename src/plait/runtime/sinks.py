@@ -1,14 +1,11 @@
-"""Where results go: Parquet, CSV or JSON lines, by extension.
-
-A file is written under a temporary name beside its own and gets its name at the very end, so that
-whoever looks finds either nothing or a complete file, whatever happens in between.
-"""
+"""Where results go: Parquet, CSV or JSON lines, by extension; each file complete or not at all."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import hashlib
+import io
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol, Self
@@ -16,12 +13,15 @@ from typing import IO, Protocol, Self
 import pyarrow as pa
 import pyarrow.types as pt
 
-from plait.errors import OutputExists, PlaitError
+from plait.errors import PlaitError
+from plait.runtime.drafts import Draft, FileId, check_place, writing
 from plait.runtime.jsonl import json_lines
 
 ROW_GROUP_ROWS = 1 << 20
 ROW_GROUP_BYTES = 256 << 20
 EXTENSIONS = (".parquet", ".csv", ".jsonl", ".ndjson")
+LONGEST_NAME = 120
+"""Bytes of a stream's name in the name of a file; most systems allow 255 for all of it."""
 
 
 class Sink(Protocol):
@@ -32,22 +32,44 @@ class Sink(Protocol):
 
 
 class FileSink:
-    """A file in the making; leaving the `with` block without an error makes it appear."""
+    """A file in the making; leaving the `with` block without an error makes it appear.
 
-    def __init__(self, path: str | Path, schema: pa.Schema, *, overwrite: bool = False) -> None:
+    `inputs` are files that it must not replace, whatever they are called.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        schema: pa.Schema,
+        *,
+        overwrite: bool = False,
+        inputs: Collection[FileId] = (),
+    ) -> None:
         self.path = Path(path)
         self.rows = 0
-        self._overwrite = overwrite
-        check_output(self.path, overwrite=overwrite)
-        self._temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
-        with _writing(self.path):
-            self._format = _format(self.path, schema)(self._temporary, schema)
+        check_output(self.path, overwrite=overwrite, inputs=inputs)
+        format_ = _format(self.path, schema)
+        self._draft = Draft(self.path, overwrite=overwrite, inputs=inputs)
+        self._complete = False
+        try:
+            with writing(self.path):
+                self._format = format_(self._draft.temporary, schema)
+        except BaseException:
+            self._draft.abandon()
+            raise
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Write some rows, or keep them until there are enough for a row group."""
         self.rows += rows.num_rows
-        with _writing(self.path):
+        with writing(self.path):
             self._format.write(rows)
+
+    def complete(self) -> None:
+        """Write what is left: from here on only the name is missing."""
+        with writing(self.path):
+            self._format.close(abandon=False)
+        self._draft.sync()
+        self._complete = True
 
     def __enter__(self) -> Self:
         return self
@@ -59,33 +81,25 @@ class FileSink:
         trace: TracebackType | None,
     ) -> None:
         try:
-            with _writing(self.path):
-                self._format.close(abandon=error is not None)
-                if error is None:
-                    check_output(self.path, overwrite=self._overwrite)
-                    os.replace(self._temporary, self.path)
+            if error is None:
+                if not self._complete:
+                    self.complete()
+                self._draft.publish()
         finally:
-            self._temporary.unlink(missing_ok=True)
+            if not self._complete:
+                with suppress(OSError, pa.ArrowException):
+                    self._format.close(abandon=True)
+            self._draft.abandon()
 
 
-def check_output(path: Path, *, overwrite: bool = False) -> None:
+def check_output(path: Path, *, overwrite: bool = False, inputs: Collection[FileId] = ()) -> None:
     """Refuse a path that cannot be written, or that would replace something unasked."""
     if path.suffix.lower() not in EXTENSIONS:
         raise PlaitError(
             f"the output {path} has no known extension",
             remedy=f"known extensions: {', '.join(EXTENSIONS)}",
         )
-    if path.is_dir():
-        raise OutputExists(f"the output {path} is a directory", remedy="name a file in it")
-    if path.exists() and not overwrite:
-        raise OutputExists(
-            f"the output {path} exists", remedy="choose another path, or replace it: --overwrite"
-        )
-    if not path.parent.is_dir():
-        raise PlaitError(
-            f"the output {path} cannot be written: there is no directory {path.parent}",
-            remedy=f"make it with: mkdir -p {path.parent}",
-        )
+    check_place(path, overwrite=overwrite, inputs=inputs)
 
 
 def late_paths(given: str | Path, titles: Mapping[str, str]) -> dict[str, Path]:
@@ -93,13 +107,39 @@ def late_paths(given: str | Path, titles: Mapping[str, str]) -> dict[str, Path]:
 
     >>> [str(p) for p in late_paths("late", {"t": "trades", "n": "news"}).values()]
     ['late/trades.parquet', 'late/news.parquet']
-    >>> [str(p) for p in late_paths("out/late.csv", {"t": "trades", "n": "news"}).values()]
-    ['out/late-trades.csv', 'out/late-news.csv']
+    >>> [str(p) for p in late_paths("out/late.csv", {"t": "trades", "n": "../n"}).values()]
+    ['out/late-trades.csv', 'out/late-%2E.%2Fn.csv']
     """
     path = Path(given)
+    names = {stream: file_name(title) for stream, title in titles.items()}
     if path.suffix.lower() in EXTENSIONS and not path.is_dir():
-        return {s: path.with_name(f"{path.stem}-{t}{path.suffix}") for s, t in titles.items()}
-    return {stream: path / f"{title}.parquet" for stream, title in titles.items()}
+        return {s: path.with_name(f"{path.stem}-{n}{path.suffix}") for s, n in names.items()}
+    return {stream: path / f"{name}.parquet" for stream, name in names.items()}
+
+
+def file_name(title: str, longest: int = LONGEST_NAME) -> str:
+    """A name for a file in a directory, another one for every other title.
+
+    Letters, digits, `_`, `-`, blanks and dots stay, except a dot at the beginning; all else becomes
+    its bytes in hexadecimal, also `%` itself, so that the title can be read back. What is too long
+    ends in `%~` and a hash, which no shorter title has.
+
+    >>> file_name("trades"), file_name("../x"), file_name("a%b"), file_name("/é")
+    ('trades', '%2E.%2Fx', 'a%25b', '%2Fé')
+    """
+    encoded = "".join(
+        c if c.isalnum() or c in "_- " or (c == "." and i) else _hexadecimal(c)
+        for i, c in enumerate(title)
+    )
+    if len(encoded.encode()) <= longest and title:
+        return encoded
+    whole = hashlib.sha256(title.encode("utf-8", "surrogatepass")).hexdigest()
+    kept = encoded.encode()[: max(longest - len(whole) - 2, 0)].decode(errors="ignore")
+    return f"{kept.rpartition('%')[0] if '%' in kept[-2:] else kept}%~{whole}"
+
+
+def _hexadecimal(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
 
 
 class _Writer(Protocol):
@@ -114,13 +154,31 @@ def _format(path: Path, schema: pa.Schema) -> Callable[[Path, pa.Schema], _Write
             return _ParquetWriter
         case ".csv":
             for field in schema:
-                if pt.is_nested(field.type) or pt.is_binary(field.type):
+                if not _has_form_in_csv(field.type):
                     raise PlaitError(
                         f"the column {field.name!r} of type {field.type} has no form in CSV",
                         remedy="write .parquet or .jsonl",
                     )
             return _CsvWriter
     return _JsonlWriter
+
+
+def _has_form_in_csv(type_: pa.DataType) -> bool:
+    """Whether Arrow can write it; it is asked. Bytes need not be text."""
+    import pyarrow.csv as pcsv
+
+    binary = (pt.is_binary, pt.is_large_binary, pt.is_binary_view, pt.is_fixed_size_binary)
+    if any(is_(type_) for is_ in binary):
+        return False
+    try:
+        pcsv.write_csv(pa.table({"c": pa.nulls(1, _in_csv(type_))}), io.BytesIO())
+    except pa.ArrowException:
+        return False
+    return True
+
+
+def _in_csv(type_: pa.DataType) -> pa.DataType:
+    return pa.string() if pt.is_string_view(type_) else type_
 
 
 class _ParquetWriter:
@@ -157,9 +215,7 @@ class _CsvWriter:
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         import pyarrow.csv as pcsv
 
-        self._schema = pa.schema(
-            [(f.name, pa.string() if pt.is_string_view(f.type) else f.type) for f in schema]
-        )
+        self._schema = pa.schema([(f.name, _in_csv(f.type)) for f in schema])
         self._writer = pcsv.CSVWriter(path, self._schema)
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -181,19 +237,3 @@ class _JsonlWriter:
     def close(self, *, abandon: bool) -> None:
         del abandon
         self._file.close()
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Turns what the system or Arrow raises into an error that names the file."""
-    try:
-        yield
-    except OSError as error:
-        raise PlaitError(
-            f"the output {path} cannot be written: {error.strerror or error}",
-            remedy="check the permissions and the free space of its directory",
-        ) from None
-    except pa.ArrowException as error:
-        raise PlaitError(
-            f"the output {path} cannot be written: {error}", remedy="choose another format"
-        ) from None

@@ -63,6 +63,11 @@ def open_source(
     return CsvSource(paths, delimiter=delimiter, columns=columns, max_bad_rows=max_bad_rows)
 
 
+def input_files(path: str | Path) -> list[Path]:
+    """The files that `open_source` reads for a path."""
+    return _paths(str(path))
+
+
 def _format(path: Path) -> str:
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     format_ = _FORMATS.get(suffix.lower())
