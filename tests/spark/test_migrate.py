@@ -97,3 +97,46 @@ def test_oracle_plans_change_while_it_runs(spark: SparkSession, tmp_path: Path) 
     finally:
         again.stop()
     assert written(spark, tmp_path, question.query.schema) == expected
+
+
+def test_oracle_a_restart_with_a_new_control_directory_obeys(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Without `checkpoint`, every start has a directory of its own, whose numbers begin anew."""
+    batches = prompt(batches=6, rows=60, seed=5)
+    expected, late = answer(batches)
+    assert not late and expected.total() > 100, "a history that shows something"
+    coming: Iterator[int] = iter(range(1, len(batches) + 1))
+
+    def arrive() -> dict[str, DataFrame]:
+        return streams(spark, tmp_path / "in", batches[: next(coming)])
+
+    question = asked(arrive())
+    query = start(question.to_df(), tmp_path)
+    try:
+        query.processAllAvailable()
+        assert [plait.migrate(query, plan) for plan in (SECOND, FIRST, SECOND)] == [1, 2, 3]
+        arrive()
+        query.processAllAvailable()
+        found = progress(query, 2)
+        assert set(found.plans.values()) == {SECOND} and set(found.epochs.values()) == {3}
+    finally:
+        query.stop()
+    again = start(asked(arrive()).to_df(), tmp_path)
+    try:
+        again.processAllAvailable()
+        found = progress(again, 3)
+        assert set(found.plans.values()) == {SECOND} and not found.events, "it is still held"
+        assert plait.migrate(again, THIRD) == 4, "the number goes on from what was reported"
+        arrive()
+        again.processAllAvailable()
+        found = progress(again, 4)
+        assert set(found.plans.values()) == {THIRD} and set(found.epochs.values()) == {4}
+        assert plait.release(again) == 5
+        for _ in range(2):
+            arrive()
+            again.processAllAvailable()
+        assert set(progress(again, 6).epochs.values()) == {5}
+    finally:
+        again.stop()
+    assert written(spark, tmp_path, question.query.schema) == expected

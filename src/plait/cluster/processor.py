@@ -24,7 +24,7 @@ import json
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -35,7 +35,7 @@ from plait.adapt.adapter import Adapter
 from plait.adapt.decide import Decision
 from plait.adapt.loop import Setting
 from plait.cluster.contract import Contract, check_contract
-from plait.cluster.epochs import Epoch
+from plait.cluster.epochs import Epoch, Followed
 from plait.cluster.idle import followed
 from plait.cluster.packets import LATE, Packet
 from plait.cluster.report import Report, added
@@ -170,10 +170,12 @@ class Processor:
         began = time.perf_counter()
         header = self._header(store)
         live, rebuilt = self._live(number, header, store, engines)
-        report = Report(number, header["batch"] + 1, rebuilt=rebuilt, epoch=header.get("epoch", 0))
+        report = Report(number, header["batch"] + 1, rebuilt=rebuilt)
         try:
-            yield from self._migrate(live, epoch, report)
-            adapter = self._adapter(number, header, epoch)
+            followed = yield from self._migrate(live, self._followed(header), epoch, report)
+            report.epoch = followed.last
+            header |= followed.to_dict()
+            adapter = None if followed.holds(epoch) else self._adapter(number, header)
             yield from self._join(packets, store, live, header, report, began, adapter)
         except BaseException:
             engines.drop(number, live)
@@ -181,27 +183,37 @@ class Processor:
         engines.put(number, live)
         yield report
 
-    def _migrate(self, live: Live, epoch: Epoch | None, report: Report) -> Iterator[pa.RecordBatch]:
+    def _followed(self, header: dict[str, Any]) -> Followed:
+        """The epochs that were followed; a plan that is asked for at a restart is newer than all.
+
+        Then the plan of the last epoch is gone, and nobody holds the processor to it.
+        """
+        found = Followed.of(header)
+        return found if self._goes_on(header) else replace(found, held=False)
+
+    def _migrate(
+        self, live: Live, followed: Followed, epoch: Epoch | None, report: Report
+    ) -> Generator[pa.RecordBatch, None, Followed]:
         """Go over to the plan of a new epoch; yields results that had waited in the old engine."""
         live.engine = settled(live.engine)
-        if epoch is None or epoch.number <= report.epoch or live.engine.migrating:
-            return
-        report.epoch = epoch.number
+        if epoch is None or not followed.is_new(epoch) or live.engine.migrating:
+            return followed
         if epoch.plan is None or plan_of(live.engine) == epoch.plan:
-            return
+            return followed.after(epoch)
         start = report.batch - 1
         try:
             done = migrate(live.engine, epoch.plan, epoch.strategy, start=start)
         except MigrationError as error:  # the query runs on as it was
             refused = Migration(epoch.strategy, plan_of(live.engine), epoch.plan, start=start)
             report.migrations.append(replace(refused, refused=str(error)).to_dict())
-            return
+            return followed.after(epoch, obeyed=False)
         live.engine = done.engine
         if not live.engine.migrating:
             report.migrations.append(done.record.to_dict())
         for found in done.waited:
             report.results += found.num_rows
             yield found
+        return followed.after(epoch)
 
     def _join(
         self,
@@ -277,7 +289,7 @@ class Processor:
             "newest": live.newest,
             "heard": heard,
             "total": report.total,
-            "epoch": report.epoch,
+            **{name: header[name] for name in ("epoch", "followed", "held")},
             "plan": _stored(plan),
             "asked": _stored(self.plan),
             "adapt": header.get("adapt") if adapter is None else adapter.to_dict(),
@@ -286,9 +298,9 @@ class Processor:
 
     # -- the adaptive loop
 
-    def _adapter(self, number: int, header: dict[str, Any], epoch: Epoch | None) -> Adapter | None:
-        """The loop as it was after the last batch; there is none while the driver says the plan."""
-        if self.adapt is None or (epoch is not None and epoch.plan is not None):
+    def _adapter(self, number: int, header: dict[str, Any]) -> Adapter | None:
+        """The loop as it was after the last batch, if there is one."""
+        if self.adapt is None:
             return None
         state = header.get("adapt")
         return Adapter(self.adapt, state=state, processor=number, every_batch=True)
@@ -378,9 +390,13 @@ class Processor:
     def _plan(self, header: dict[str, Any]) -> Plan:
         """The plan to go on with: the one in the header, unless another one is asked for now."""
         stored = header.get("plan")
-        if stored is None or header["asked"] != _stored(self.plan):
+        if stored is None or not self._goes_on(header):
             return self.plan
         return from_dict(stored, self.query)
+
+    def _goes_on(self, header: dict[str, Any]) -> bool:
+        """Whether the query was started with the plan that it was started with before."""
+        return "asked" not in header or bool(header["asked"] == _stored(self.plan))
 
     def _check_contract(self, store: Store) -> None:
         check_contract(store.read_contract(), self.contract)

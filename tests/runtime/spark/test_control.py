@@ -28,6 +28,15 @@ def test_decisions_are_numbered_whoever_makes_them(tmp_path: Path) -> None:
     assert newest is not None and newest.number == 24 and newest.plan == mjoin(QUERY)
 
 
+def test_numbers_go_on_from_what_processors_have_followed_elsewhere(tmp_path: Path) -> None:
+    here = control(tmp_path)
+    assert here.followed("q") == 0
+    for batch, epoch in ((8, 9), (9, 5), (10, 6)):
+        here.write_report("q", batch, Report(0, batch + 1, epoch=epoch))
+    assert here.followed("q") == 6, "what was long ago does not count"
+    assert here.decide(None, "auto", here.followed("q")).number == 7
+
+
 def test_reports_of_the_last_batches_are_kept(tmp_path: Path) -> None:
     here = control(tmp_path)
     assert not here.knows("q") and here.reports("q", 0) == []

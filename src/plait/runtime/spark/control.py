@@ -1,6 +1,6 @@
 """The control directory: what the driver decides while a query runs, and what processors report.
 
-    epochs/000001.json            a decision, immutable; see `plait.cluster.epochs`
+    epochs/000001.json            a decision, immutable; see `decisions`
     reports/QUERY/17-0.json       what processor 0 did in batch 17; the last hundred or so
     events/0.jsonl                what the adaptive loop of processor 0 decided, and why
 
@@ -15,6 +15,7 @@ costs each result about as much as finding it did, so it is the second choice.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from plait.plan.jtree import Join, Leaf, Node, parse_shape
 from plait.plan.routed import Plan
 from plait.query.query import Query
 from plait.runtime.spark.checkpoint import local_path
+from plait.runtime.spark.decisions import Decisions
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 _FOLDER = "plait"
 _EPOCHS = "epochs"
 EVENTS = "events"
+_REPORT = re.compile(r"[0-9]+-[0-9]+\.json")
 _KEPT = 128
 """Batches whose reports are kept; Spark remembers the progress of a hundred."""
 
@@ -93,6 +96,16 @@ class Control:
         found = sorted(self._reports(query).glob(f"{batch}-*.json"))
         return [Report.from_json(path.read_text()) for path in found]
 
+    def followed(self, query: str) -> int:
+        """The greatest number of an epoch that a report of the last batches tells."""
+        try:
+            names = os.listdir(self._reports(query))
+        except OSError:
+            return 0
+        batches = {int(name.partition("-")[0]) for name in names if _REPORT.fullmatch(name)}
+        newest = sorted(batches)[-2:]  # the last one may be under way
+        return max((r.epoch for b in newest for r in self.reports(query, b)), default=0)
+
     def knows(self, query: str) -> bool:
         """Whether a query has reported here."""
         return self._reports(query).is_dir()
@@ -103,38 +116,19 @@ class Control:
     # -- decisions
 
     @property
-    def _epochs(self) -> Path:
-        return Path(self.folder, _EPOCHS)
-
-    def newest(self) -> int:
-        """The number of the newest epoch, 0 if there is none."""
-        try:
-            names = os.listdir(self._epochs)
-        except FileNotFoundError:
-            return 0
-        return max((int(n.removesuffix(".json")) for n in names if n.endswith(".json")), default=0)
+    def decisions(self) -> Decisions:
+        """What the driver has decided."""
+        return Decisions(Path(self.folder, _EPOCHS))
 
     def epoch(self, query: Query) -> Epoch | None:
-        """The newest epoch."""
-        number = self.newest()
-        if not number:
-            return None
-        return Epoch.from_json((self._epochs / _name(number)).read_text(), query)
+        """The newest epoch that can be read."""
+        return self.decisions.look(query)[0]
 
-    def decide(self, plan: Node | None, strategy: Strategy | Literal["auto"]) -> Epoch:
-        """Add an epoch; whoever comes second with the same number takes the next one."""
-        self._epochs.mkdir(parents=True, exist_ok=True)
-        while True:
-            epoch = Epoch(self.newest() + 1, plan, strategy)
-            new = self._epochs / f"new-{os.getpid()}-{os.urandom(4).hex()}"
-            new.write_text(epoch.to_json())
-            try:
-                os.link(new, self._epochs / _name(epoch.number))
-            except FileExistsError:
-                continue
-            finally:
-                new.unlink()
-            return epoch
+    def decide(
+        self, plan: Node | None, strategy: Strategy | Literal["auto"], after: int = 0
+    ) -> Epoch:
+        """Add an epoch."""
+        return self.decisions.add(plan, strategy, after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +180,7 @@ def migrate(
             remedy="give a tree of joins, or start the query with this router",
         )
     check_request(join.query, wanted, wanted, strategy, "any")
-    return join.control.decide(wanted, strategy).number
+    return _decide(query, join, wanted, strategy)
 
 
 def release(query: StreamingQuery, *, name: str | None = None) -> int:
@@ -195,7 +189,7 @@ def release(query: StreamingQuery, *, name: str | None = None) -> int:
     They do from the beginning, unless `to_df` was given a plan; `migrate` ends it.
     """
     join = _running(query, name, "its plans cannot change")
-    return join.control.decide(None, "auto").number
+    return _decide(query, join, None, "auto")
 
 
 def _running(query: StreamingQuery, name: str | None, so: str) -> Made:
@@ -215,5 +209,8 @@ def _running(query: StreamingQuery, name: str | None, so: str) -> Made:
     return join
 
 
-def _name(number: int) -> str:
-    return f"{number:06}.json"
+def _decide(
+    query: StreamingQuery, join: Made, plan: Node | None, strategy: Strategy | Literal["auto"]
+) -> int:
+    followed = join.control.followed(str(query.id))
+    return join.control.decide(plan, strategy, followed).number
