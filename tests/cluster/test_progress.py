@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from plait.cluster.processor import OwnEngines
 from plait.cluster.progress import Progress, progress
 from plait.cluster.report import Report
 from plait.plan.examples import chain
@@ -77,6 +78,54 @@ def test_the_hottest_processor_shows() -> None:
     assert times > 1.4
     routed = {r.processor: sum(r.routed.values()) for r in reports[0]}
     assert routed[hot] == max(routed.values())
+
+
+def test_a_report_that_is_missing_is_that_of_the_batch_before() -> None:
+    _, reports = run([[1, 2, 3]] * 3, [0, 20, 40])
+    whole = progress(numbered(reports))
+    reports[2] = [r for r in reports[2] if r.processor != 3]
+    found = progress(numbered(reports))
+    assert found.processed == 3 and set(found.plans) == {0, 1, 2, 3}
+    assert found.total.rows == whole.total.rows
+    assert found.total.routed[3] < whole.total.routed[3], "as it was a batch earlier"
+
+
+def test_batches_without_a_report_are_named() -> None:
+    _, reports = run([[1]] * 3, [0, 20, 40])
+    reports[1] = []
+    found = progress([*numbered(reports), (3, [], {}), (4, [], {"addBatch": 5})])
+    assert found.unreported == (1, 4), "of the third Spark has no times: it has not run"
+    assert "no report of the batches 1, 4" in str(found)
+    nothing = progress([(n, [], {"addBatch": 5}) for n in range(9)])
+    assert str(nothing) == "no batch yet\nno report of the batches 3, 4, 5, 6, 7, 8, ..."
+
+
+def test_notes_are_told_once_with_the_last_batch() -> None:
+    _, reports = run([[1]] * 3, [0, 20, 40])
+    for by_processor in reports[:2]:
+        for report in by_processor:
+            report.notes = ["a decision was skipped"]
+    found = progress(numbered(reports), [(2, "a report cannot be read")])
+    assert found.notes == ((1, "a decision was skipped"), (2, "a report cannot be read"))
+    assert "batch 1: a decision was skipped\nbatch 2: a report" in str(found)
+
+
+def test_what_could_not_be_written_is_counted_and_survives() -> None:
+    query = chain(3)
+    cluster = Cluster(query, mjoin(query), 4)
+    cluster.run(batch(query, 0, [1]))
+    for what in ("reports", "event logs"):
+        cluster.processor.not_written(cluster.stores[2], what, f"{what}: no space")
+    cluster.workers = (OwnEngines(),)
+    deaths = iter([False, True])
+    cluster.run(batch(query, 20, [1]), die=lambda p, step: next(deaths, False))
+    first = progress([(1, cluster.reports, {})])
+    assert first.total.unwritten == {"reports": 1, "event logs": 1}
+    assert [note for _, note in first.notes] == ["event logs: no space", "reports: no space"]
+    cluster.run(batch(query, 40, [1]))
+    second = progress([(2, cluster.reports, {})])
+    assert second.total.unwritten == first.total.unwritten and not second.notes
+    assert "not written: 1 event logs, 1 reports" in str(second)
 
 
 def test_no_batch_yet() -> None:

@@ -24,7 +24,7 @@ import json
 import time
 import uuid
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -38,7 +38,7 @@ from plait.cluster.contract import Contract, check_contract
 from plait.cluster.epochs import Epoch, Followed
 from plait.cluster.idle import followed
 from plait.cluster.packets import LATE, Packet
-from plait.cluster.report import Report, added
+from plait.cluster.report import Report, added, plus
 from plait.cluster.rows import decode_rows, encode_rows, gathered
 from plait.engine.engines import Engine, make_engine
 from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals, event_times
@@ -161,16 +161,19 @@ class Processor:
         store: Store,
         engines: Engines,
         epoch: Epoch | None = None,
+        notes: Sequence[str] = (),
     ) -> Iterator[pa.RecordBatch | Aside | Report]:
         """Join one batch of packets; yields results, rows set aside, and at the end the report.
 
         If the `epoch` is new, the engine goes on with its plan; an engine that is still in the
-        middle of a migration does so in a later batch.
+        middle of a migration does so in a later batch. The report has the `notes` too.
         """
         began = time.perf_counter()
         header = self._header(store)
         live, rebuilt = self._live(number, header, store, engines)
         report = Report(number, header["batch"] + 1, rebuilt=rebuilt)
+        report.unwritten = header.get("unwritten", {})
+        report.notes = [*header.get("notes", ()), *notes]
         try:
             followed = yield from self._migrate(live, self._followed(header), epoch, report)
             report.epoch = followed.last
@@ -295,6 +298,16 @@ class Processor:
             "adapt": header.get("adapt") if adapter is None else adapter.to_dict(),
         }
         store.write_header(json.dumps(written))
+
+    def not_written(self, store: Store, what: str, note: str) -> None:
+        """Count a report or an event log that could not be written; the next report tells it.
+
+        The count is kept in the header, which is committed with the batch.
+        """
+        header = self._header(store)
+        header["unwritten"] = plus(header.get("unwritten", {}), {what: 1})
+        header["notes"] = [*header.get("notes", ()), note]
+        store.write_header(json.dumps(header))
 
     # -- the adaptive loop
 

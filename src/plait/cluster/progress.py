@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _SHOWN = ("compared", "judged", "unqualified")
 _MOST_SHOWN = 6
+_RAN = "addBatch"
+"""Among Spark's times, the one that only a batch has that was run."""
 _FROM_BEATS = ("rows", "null_times", "null_keys", "filtered")
 
 
@@ -43,6 +45,8 @@ class Counted:
     reused: int = 0
     """How often a processor found its engine in memory."""
     written_bytes: int = 0
+    unwritten: Mapping[str, int] = field(default_factory=dict)
+    """Reports and event logs that could not be written; results do not depend on them."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Time per stage of the slowest processor."""
 
@@ -95,6 +99,10 @@ class Progress:
     """By processor, the changes of plan in the remembered batches, each as it stood last."""
     events: tuple[Event, ...] = ()
     """What the processors decided for themselves in the remembered batches, and why."""
+    notes: tuple[tuple[int, str], ...] = ()
+    """What went wrong beside the results, with the batch in which it was said last."""
+    unreported: tuple[int, ...] = ()
+    """The remembered batches that were done and of which no report can be read."""
 
     @property
     def last(self) -> Batch | None:
@@ -114,8 +122,15 @@ def counted(reports: Sequence[Report]) -> Counted:
     return _together(parts, sum(r.batch > 1 for r in reports))
 
 
-def progress(batches: Iterable[tuple[int, Sequence[Report], Mapping[str, int]]]) -> Progress:
-    """Put together batches: number, reports and Spark's times. Those without reports count not.
+def progress(
+    batches: Iterable[tuple[int, Sequence[Report], Mapping[str, int]]],
+    notes: Iterable[tuple[int, str]] = (),
+) -> Progress:
+    """Put together batches: number, reports and Spark's times.
+
+    Those without reports count not, but if Spark has times of them, they are named. `notes` are
+    those of whoever collected the reports, by batch. A processor whose last report is missing is
+    taken as it was in the one before.
 
     >>> from plait.cluster.report import Report
     >>> one = Report(0, 1, rows={"a": 2}, results=3, total={"rows": {"a": 9}, "results": 7})
@@ -123,24 +138,35 @@ def progress(batches: Iterable[tuple[int, Sequence[Report], Mapping[str, int]]])
     >>> found.total.rows, found.total.results, found.batches[0].counted.results
     ({'a': 9}, 7, 3)
     """
-    known = [(number, reports, times) for number, reports, times in batches if reports]
+    all_batches = list(batches)
+    known = [(number, reports, times) for number, reports, times in all_batches if reports]
+    said = [(number, note) for number, rs, _ in known for r in rs for note in r.notes]
+    told = tuple(sorted((number, note) for note, number in _last([*notes, *said]).items()))
+    silent = tuple(number for number, rs, times in all_batches if not rs and _RAN in times)
     if not known:
-        return Progress()
-    newest = known[-1][1]
-    processed = max(r.batch for r in newest)
+        return Progress(notes=told, unreported=silent)
+    latest = {r.processor: r for _, reports, _ in known for r in reports}
+    newest = [latest[processor] for processor in sorted(latest)]
     return Progress(
         tuple(Batch(number, counted(reports), dict(times)) for number, reports, times in known),
         _together({r.processor: r.total for r in newest}, sum(r.batch - 1 for r in newest)),
-        processed,
+        max(r.batch for r in newest),
         max((r.watermarks for r in newest), key=len),
         sum(r.state_rows for r in newest),
         sum(r.state_bytes for r in newest),
         sum(r.segments for r in newest),
-        {r.processor: r.plan for r in sorted(newest, key=lambda r: r.processor)},
-        {r.processor: r.epoch for r in sorted(newest, key=lambda r: r.processor)},
+        {r.processor: r.plan for r in newest},
+        {r.processor: r.epoch for r in newest},
         _migrations([reports for _, reports, _ in known]),
         tuple(event for _, reports, _ in known for r in reports for event in r.events),
+        told,
+        silent,
     )
+
+
+def _last(notes: Iterable[tuple[int, str]]) -> dict[str, int]:
+    """In which batch each note was said last."""
+    return {note: number for number, note in sorted(notes)}
 
 
 def _migrations(batches: Sequence[Sequence[Report]]) -> tuple[tuple[int, Mapping[str, Any]], ...]:
@@ -175,6 +201,7 @@ def _together(parts: Mapping[int, Mapping[str, Any]], later: int) -> Counted:
         rebuilt=rebuilt,
         reused=later - rebuilt,
         written_bytes=sum(all_of("written_bytes")),
+        unwritten=reduce(plus, all_of("unwritten"), {}),
         seconds={s: max(p.get(s, 0.0) for p in all_of("seconds")) for s in sorted(stages)},
     )
 
@@ -182,7 +209,7 @@ def _together(parts: Mapping[int, Mapping[str, Any]], later: int) -> Counted:
 def lines(found: Progress) -> list[str]:
     """The progress as text, for terminals without colours and for logs."""
     if found.last is None:
-        return ["no batch yet"]
+        return ["no batch yet", *_troubles(found)]
     head, *rows = _rows(found)
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     listed = [
@@ -202,7 +229,7 @@ def table(found: Progress) -> RenderableType:
     from rich.text import Text
 
     if found.last is None:
-        return Text("no batch yet")
+        return Text("\n".join(lines(found)))
     head, *rows = _rows(found)
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for i, name in enumerate(head):
@@ -258,6 +285,19 @@ def _notes(found: Progress) -> list[str]:
         ),
         *map(_decision, [e for e in found.events if e.kind in _SHOWN][-_MOST_SHOWN:]),
         *(f"plan {plan}" + ("" if len(plans) == 1 else _on(found.plans, plan)) for plan in plans),
+        *_troubles(found),
+    ]
+
+
+def _troubles(found: Progress) -> list[str]:
+    """What went wrong beside the results; the last of it only, if there is much."""
+    silent = found.unreported[-_MOST_SHOWN:]
+    earlier = ", ..." if len(silent) < len(found.unreported) else ""
+    unwritten = ", ".join(f"{n:,} {what}" for what, n in sorted(found.total.unwritten.items()))
+    return [
+        *([f"no report of the batches {', '.join(map(str, silent))}{earlier}"] if silent else ()),
+        *([f"not written: {unwritten}"] if unwritten else ()),
+        *(f"batch {number}: {note}" for number, note in found.notes[-_MOST_SHOWN:]),
     ]
 
 

@@ -7,12 +7,13 @@ any number of batches, also for those who look only now and then.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from plait.adapt.events import Event
+from plait.cluster.sealed import sealed, unsealed
+from plait.errors import SourceError
 
 SUMMED = (
     "rows",
@@ -24,6 +25,7 @@ SUMMED = (
     "results",
     "rebuilt",
     "written_bytes",
+    "unwritten",
     "seconds",
 )
 """The fields of a report that are added up."""
@@ -59,22 +61,51 @@ class Report:
     """The changes of plan that began, went on or ended in this batch."""
     events: list[Event] = field(default_factory=list)
     """What the adaptive loop did in this batch; only what was decided travels with the report."""
+    notes: list[str] = field(default_factory=list)
+    """What went wrong beside the results, or changed with a restart, in sentences."""
+    unwritten: dict[str, int] = field(default_factory=dict)
+    """Reports and event logs of earlier batches that could not be written, since it was told."""
     seconds: dict[str, float] = field(default_factory=dict)
     total: dict[str, Any] = field(default_factory=dict)
     """The fields in `SUMMED`, added up over all batches of the checkpoint, this one included."""
 
-    def to_json(self) -> str:
-        """One line of JSON."""
+    def to_dict(self) -> dict[str, Any]:
+        """In the types of JSON."""
         parts = {f.name: getattr(self, f.name) for f in fields(self)}
-        parts["events"] = [event.brief() for event in self.events]
-        return json.dumps(parts)
+        return parts | {"events": [event.brief() for event in self.events]}
+
+    @classmethod
+    def from_dict(cls, parts: Mapping[str, Any]) -> Report:
+        """The inverse of `to_dict`, but for what events do not tell in brief.
+
+        Fields that another version has are left out; a value of another type is a SourceError.
+
+        >>> Report.from_dict({"processor": 1, "plan": "a", "heat": 3}).plan
+        'a'
+        """
+        known = {f.name: parts[f.name] for f in fields(cls) if f.name in parts}
+        blank = cls(0)
+        for name, value in known.items():
+            if not isinstance(value, _KINDS.get(name, type(getattr(blank, name)))):
+                raise SourceError(f"its field {name!r} is a {type(value).__name__}")
+        try:
+            known["events"] = [Event.from_dict(event) for event in known.get("events", ())]
+            return cls(**known)
+        except (KeyError, TypeError, ValueError) as error:
+            raise SourceError(f"it is no report: {error}") from None
+
+    def to_json(self) -> str:
+        """One line of JSON, with its checksum."""
+        return sealed(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str) -> Report:
-        """The inverse of `to_json`, but for what events do not tell in brief."""
-        parts = json.loads(text)
-        parts["events"] = [Event.from_dict(event) for event in parts.get("events", ())]
-        return cls(**parts)
+        """The inverse of `to_json`; anything else is a SourceError."""
+        return cls.from_dict(unsealed(text))
+
+
+_KINDS = {"rebuilt": (bool, int)}
+"""Where more than one type will do."""
 
 
 def added(total: Mapping[str, Any], report: Report) -> dict[str, Any]:

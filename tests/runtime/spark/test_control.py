@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from plait.adapt.events import Event, read_events
 from plait.cluster.report import Report
 from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
+from plait.runtime.spark import control as control_module
 from plait.runtime.spark.control import Control, made, register
 
 QUERY = clique(3)
@@ -47,6 +54,79 @@ def test_reports_of_the_last_batches_are_kept(tmp_path: Path) -> None:
     assert [r.results for r in here.reports("q", 100)] == [100, 100]
     assert here.reports("q", 20) == [], "long ago"
     assert here.reports("q", 19) == here.reports("other", 199) == []
+
+
+def test_damaged_reports_are_told_and_left_out(tmp_path: Path) -> None:
+    here = control(tmp_path)
+    for processor in range(5):
+        here.write_report("q", 3, Report(processor, 4, results=7))
+    folder = Path(here.folder, "reports", "q")
+    (folder / "3-1.json").write_text(here_text := (folder / "3-1.json").read_text()[:40])
+    (folder / "3-2.json").write_bytes(b"\xff\0")
+    (folder / "3-3.json").write_bytes((folder / "3-0.json").read_bytes())
+    (folder / "3-4.json").write_text('{"processor": 4, "batch": "four"}')
+    (folder / "3-0.json~").write_text(here_text)
+    (folder / "3-x.json").write_text("a stray one")
+    found, notes = here.read_reports("q", 3)
+    assert [r.processor for r in found] == [0]
+    said = ["no JSON", "no text", "is a copy of another one", "field 'batch' is a str"]
+    for note, part in zip(notes, said, strict=True):
+        assert part in note
+    assert here.reports("q", 3) == found
+
+
+def test_a_report_of_another_version_is_read(tmp_path: Path) -> None:
+    here = control(tmp_path)
+    here.write_report("q", 0, Report(0, 1, results=7))
+    path = Path(here.folder, "reports", "q", "0-0.json")
+    older = '{"processor": 0, "batch": 1, "results": 7}'
+    for text in (older, '{"processor": 0, "batch": 1, "results": 7, "groups": [1]}'):
+        path.write_text(text)
+        (found,) = here.reports("q", 0)
+        assert (found.batch, found.results, found.notes) == (1, 7, [])
+
+
+def test_so_many_reports_are_kept(tmp_path: Path) -> None:
+    here = replace(control(tmp_path), kept=1)
+    for batch in range(3):
+        here.write_report("q", batch, Report(0, batch + 1))
+    assert [len(here.reports("q", batch)) for batch in range(3)] == [0, 0, 1]
+
+
+def test_an_event_log_has_whole_lines_after_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = control(tmp_path)
+    here.write_events(Report(0, 1, events=[Event("judged", 1, 0)]))
+    log = Path(here.folder, "events", "0.jsonl")
+
+    def half(events: object, path: Path, attempt: str) -> None:
+        with path.open("a") as file:
+            file.write('{"event": "jud')
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(control_module, "write_events", half)
+        with pytest.raises(OSError, match="No space left"):
+            here.write_events(Report(0, 2, events=[Event("judged", 2, 0)]))
+    here.write_events(Report(0, 3, events=[Event("judged", 3, 0)]))
+    assert [event.batch for event in read_events(log)] == [1, 3]
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = control(tmp_path)
+    here.write_report("q", 0, Report(0, 1))
+
+    def full(path: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", full)
+        with pytest.raises(OSError, match="No space left"):
+            here.write_report("q", 1, Report(0, 2))
+    assert os.listdir(Path(here.folder, "reports", "q")) == ["0-0.json"]
 
 
 def test_a_join_is_found_by_the_query_that_reported(tmp_path: Path) -> None:

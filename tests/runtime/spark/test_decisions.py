@@ -114,20 +114,19 @@ def test_an_unreadable_decision_is_told_and_skipped(tmp_path: Path, what: str) -
     damage, said = UNREADABLE[what]
     damage(tmp_path / "000002.json")
     found, (note,) = here.look(QUERY)
-    assert found == first
+    assert found == first and here.skipped(QUERY, found) == [note]
     assert "000002.json was skipped" in note and said in note
     third = here.add(PLAN, "auto")
     assert third.number == second.number + 1 and here.look(QUERY) == (third, [])
+    assert here.skipped(QUERY, third) == []
     assert Followed().after(first).after(second).is_new(third), "whatever its folder has seen"
 
 
 def test_a_folder_that_cannot_be_listed_is_told(tmp_path: Path) -> None:
     (tmp_path / "epochs").write_text("a file")
     here = Decisions(tmp_path / "epochs")
-    assert here.look(QUERY) == (
-        None,
-        [f"the decisions in {here.folder} cannot be listed: Not a directory"],
-    )
+    note = f"the decisions in {here.folder} cannot be listed: Not a directory"
+    assert here.look(QUERY) == (None, [note]) and here.skipped(QUERY, None) == [note]
     with pytest.raises(StorageError, match=r"could not be written to .*epochs: .*; make room"):
         here.add(PLAN, "auto")
 

@@ -18,6 +18,7 @@ import os
 import re
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -27,12 +28,12 @@ from plait.cluster.epochs import Epoch
 from plait.cluster.report import Report
 from plait.engine.migrate.record import Strategy
 from plait.engine.migrate.strategy import check_request
-from plait.errors import MigrationError
+from plait.errors import MigrationError, SourceError
 from plait.plan.jtree import Join, Leaf, Node, parse_shape
 from plait.plan.routed import Plan
 from plait.query.query import Query
 from plait.runtime.spark.checkpoint import local_path
-from plait.runtime.spark.decisions import Decisions
+from plait.runtime.spark.decisions import Decisions, reason_of
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -41,8 +42,6 @@ _FOLDER = "plait"
 _EPOCHS = "epochs"
 EVENTS = "events"
 _REPORT = re.compile(r"[0-9]+-[0-9]+\.json")
-_KEPT = 128
-"""Batches whose reports are kept; Spark remembers the progress of a hundred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,8 @@ class Control:
     shared: bool
     """Whether driver and executors see the same."""
     temporary: bool = False
+    kept: int = 128
+    """Batches whose reports are kept; Spark remembers the progress of a hundred."""
 
     @classmethod
     def of(cls, checkpoint: str | None, name: str | None, run: str, master: str) -> Control:
@@ -80,21 +81,51 @@ class Control:
     def write_report(self, query: str, batch: int, report: Report) -> None:
         """Keep a report, instead of one of long ago."""
         folder = self._reports(query)
-        folder.mkdir(parents=True, exist_ok=True)
-        new = folder / f"new-{os.getpid()}"
-        new.write_text(report.to_json())
-        new.rename(folder / f"{batch}-{report.processor}.json")
-        (folder / f"{batch - _KEPT}-{report.processor}.json").unlink(missing_ok=True)
+        new = folder / f"new-{report.processor}-{os.getpid()}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            new.write_text(report.to_json(), encoding="utf-8")
+            new.rename(folder / f"{batch}-{report.processor}.json")
+        except OSError:
+            with suppress(OSError):
+                new.unlink()
+            raise
+        with suppress(OSError):  # then it is kept a little longer
+            (folder / f"{batch - self.kept}-{report.processor}.json").unlink()
 
     def write_events(self, report: Report) -> None:
-        """Add what the adaptive loop did to its log."""
+        """Add what the adaptive loop did to its log, or nothing."""
         path = Path(self.folder, EVENTS, f"{report.processor}.jsonl")
-        write_events(report.events, path, os.urandom(4).hex())
+        before = path.stat().st_size if path.exists() else 0
+        try:
+            write_events(report.events, path, os.urandom(4).hex())
+        except OSError:
+            with suppress(OSError):
+                os.truncate(path, before)  # a line that was cut off would spoil the next one
+            raise
 
     def reports(self, query: str, batch: int) -> list[Report]:
-        """The reports of a batch."""
-        found = sorted(self._reports(query).glob(f"{batch}-*.json"))
-        return [Report.from_json(path.read_text()) for path in found]
+        """The reports of a batch, as far as they can be read."""
+        return self.read_reports(query, batch)[0]
+
+    def read_reports(self, query: str, batch: int) -> tuple[list[Report], list[str]]:
+        """The reports of a batch that can be read, and what is wrong with the others."""
+        found, notes = [], []
+        for path in sorted(self._reports(query).glob(f"{batch}-*.json")):
+            if not _REPORT.fullmatch(path.name):
+                continue
+            try:
+                report = Report.from_json(path.read_text(encoding="utf-8"))
+            except FileNotFoundError:
+                continue  # it is long ago, and was removed just now
+            except (OSError, ValueError, SourceError) as error:
+                notes.append(f"the report {path} cannot be read: {reason_of(error)}")
+                continue
+            if path.name == f"{batch}-{report.processor}.json":
+                found.append(report)
+            else:
+                notes.append(f"the report {path} is a copy of another one")
+        return found, notes
 
     def followed(self, query: str) -> int:
         """The greatest number of an epoch that a report of the last batches tells."""

@@ -41,12 +41,23 @@ class Decisions:
             try:
                 epoch = Epoch.from_json(path.read_text(encoding="utf-8"), query)
             except (OSError, ValueError, PlaitError) as error:
-                skipped.append(f"the decision {path} was skipped: {_reason(error)}")
+                skipped.append(f"the decision {path} was skipped: {reason_of(error)}")
                 continue
             if epoch.number == number:
                 return epoch, skipped
             skipped.append(f"the decision {path} was skipped: it is a copy of {epoch.number}")
         return None, skipped
+
+    def skipped(self, query: Query, epoch: Epoch | None) -> list[str]:
+        """What is wrong with those that are newer than the one to follow; usually there are none.
+
+        One look at the names is enough to know that there are none.
+        """
+        try:
+            newest = next(iter(self._numbers(files=True)), 0)
+        except OSError:
+            return self.look(query)[1]
+        return [] if newest <= (0 if epoch is None else epoch.number) else self.look(query)[1]
 
     def add(self, plan: Node | None, strategy: Strategy | Literal["auto"], after: int = 0) -> Epoch:
         """Add an epoch; whoever comes second with the same number takes the next one.
@@ -121,7 +132,8 @@ def _number(name: str) -> int:
     return int(stem) if re.fullmatch("[0-9]+", stem) and _name(int(stem)) == name else 0
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Why a file could not be read, in a few words."""
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
     return "it is no text" if isinstance(error, UnicodeDecodeError) else str(error)

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructType
 
+from plait.cluster.epochs import Epoch
 from plait.cluster.packets import Packet
 from plait.cluster.processor import Aside, Engines, OwnEngines, Processor
 from plait.cluster.report import Report
@@ -119,16 +120,33 @@ class JoinOperator(StatefulProcessor):
         del timerValues
         number = self._numbers[int(key[0])]
         run, packets = self._processor.run, _packets(number, rows)
-        epoch = self._control.epoch(self._processor.query)
+        epoch, notes = self._decided()
         task = TaskContext.get()
         query = task.getLocalProperty("sql.streaming.queryId") if task else None
-        for found in run(number, packets, self._store, _engines(self._run, query), epoch):
+        for found in run(number, packets, self._store, _engines(self._run, query), epoch, notes):
             if not isinstance(found, Report) or not self._control.shared:
                 yield self._frame(found)
             elif task and query:
                 batch = int(task.getLocalProperty("streaming.sql.batchId") or 0)
-                self._control.write_report(query, batch, found)
-                self._control.write_events(found)
+                self._write(query, batch, found)
+
+    def _decided(self) -> tuple[Epoch | None, list[str]]:
+        """The epoch to follow, and what is wrong with newer ones."""
+        query = self._processor.query
+        epoch = self._control.epoch(query)
+        return epoch, self._control.decisions.skipped(query, epoch)
+
+    def _write(self, query: str, batch: int, report: Report) -> None:
+        """Write what is told beside the results. If that fails, it is counted and told later."""
+        processor, control = self._processor, self._control
+        try:
+            control.write_events(report)
+        except OSError as error:
+            processor.not_written(self._store, "event logs", _refused("events", control, error))
+        try:
+            control.write_report(query, batch, report)
+        except OSError as error:
+            processor.not_written(self._store, "reports", _refused("reports", control, error))
 
     def _frame(self, found: pa.RecordBatch | Aside | Report) -> pd.DataFrame:
         if isinstance(found, Report):
@@ -141,6 +159,11 @@ class JoinOperator(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing to release: the engines outlive the task on purpose."""
+
+
+def _refused(what: str, control: Control, error: OSError) -> str:
+    place = error.filename or control.folder
+    return f"{what} could not be written: {place}: {error.strerror}; make room or make it writable"
 
 
 def _engines(run: str, query: str | None) -> Engines:

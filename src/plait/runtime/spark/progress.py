@@ -28,19 +28,28 @@ def progress(query: StreamingQuery, name: str | None = None) -> Progress:
 
     If the query has several joins, `name` is the one that was given to `to_df`.
     """
-    return put_together(
-        (event.batchId, reports_of(event, name), dict(event.durationMs))
-        for event in query.recentProgress
-    )
+    batches, notes = [], []
+    for event in query.recentProgress:
+        reports, unreadable = _reports(event, name)
+        batches.append((event.batchId, reports, dict(event.durationMs)))
+        notes += [(event.batchId, note) for note in unreadable]
+    return put_together(batches, notes)
 
 
 def reports_of(event: Any, name: str | None = None) -> list[Report]:
     """The reports of the processors in Spark's progress of one batch; none if it did not join."""
+    return _reports(event, name)[0]
+
+
+def _reports(event: Any, name: str | None) -> tuple[list[Report], list[str]]:
+    """The reports that can be read, and what is wrong with the others."""
     metrics = event.observedMetrics.get(observation(name))
     if metrics is not None:
-        return [Report.from_json(text) for text in metrics["reports"]]
+        return [Report.from_json(text) for text in metrics["reports"]], []
     join = made(str(event.id), name)
-    return [] if join is None else join.control.reports(str(event.id), event.batchId)
+    if join is None:
+        return [], []
+    return join.control.read_reports(str(event.id), event.batchId)
 
 
 class ProgressListener(StreamingQueryListener):
