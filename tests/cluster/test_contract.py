@@ -6,11 +6,11 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from plait.cluster.contract import FORMAT, Contract, check_contract, contract
+from plait.cluster.contract import FORMAT, Contract, check_contract, contract, delays_before
 from plait.cluster.routing import route
 from plait.errors import CheckpointMismatch
 from plait.plan.examples import trades_quotes_news as query
-from plait.query.query import Field, Query
+from plait.query.query import Field, Query, Stream
 
 
 def made(asked: Query = query) -> Contract:
@@ -20,16 +20,48 @@ def made(asked: Query = query) -> Contract:
 def test_delays_and_timeouts_may_change() -> None:
     """They say what happens to rows still to come, not what the state means."""
     other = replace(query.streams[0], delay=99, idle=5)
-    changed = replace(query, streams=(other, *query.streams[1:]))
-    check_contract(made().to_json(), made(changed))
+    changed = made(replace(query, streams=(other, *query.streams[1:])))
+    before = made().to_json()
+    check_contract(before, changed)
+    assert changed.delays[0] == 99 and delays_before(before, changed) == made().delays
 
 
 def test_a_changed_column_type_is_named() -> None:
-    trades = query.streams[0]
-    fields = tuple(Field(f.name, pa.int32()) if f.name == "size" else f for f in trades.fields)
-    changed = replace(query, streams=(replace(trades, fields=fields), *query.streams[1:]))
-    with pytest.raises(CheckpointMismatch, match=r"streams was .*size int64.* now .*size int32"):
-        check_contract(made().to_json(), made(changed))
+    news = _retyped(query.streams[2], "headline", pa.binary())
+    with pytest.raises(CheckpointMismatch, match=r"streams was .*headline string.* now .*binary"):
+        check_contract(made().to_json(), made(replace(query, streams=(*query.streams[:2], news))))
+
+
+def test_a_column_that_the_state_does_not_hold_may_change() -> None:
+    """Pack tasks check the condition on it; no processor sees it."""
+    trades = _retyped(query.streams[0], "size", pa.int32())
+    check_contract(made().to_json(), made(replace(query, streams=(trades, *query.streams[1:]))))
+
+
+def test_a_changed_condition_on_one_stream_is_named() -> None:
+    assert made().filters == ("trades.size >= 100",)
+    without = replace(query, residuals=tuple(r for r in query.residuals if "size" not in str(r)))
+    with pytest.raises(
+        CheckpointMismatch, match=r"filters was \[trades.size >= 100\] and is now \[\]"
+    ):
+        check_contract(made().to_json(), made(without))
+    with pytest.raises(
+        CheckpointMismatch, match=r"filters was \[\] and is now \[trades.size >= 100\]"
+    ):
+        check_contract(made(without).to_json(), made())
+
+
+def test_contracts_of_earlier_versions_say_nothing_of_filters_and_delays() -> None:
+    earlier = json.loads(made().to_json())
+    del earlier["filters"], earlier["delays"]
+    check_contract(json.dumps(earlier), made())
+    assert delays_before(json.dumps(earlier), made()) == made().delays
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '"contract"', "\0"])
+def test_a_damaged_contract_is_named(text: str) -> None:
+    with pytest.raises(CheckpointMismatch, match="contract in the checkpoint is damaged"):
+        check_contract(text, made())
 
 
 def test_another_selection_is_named() -> None:
@@ -46,3 +78,8 @@ def test_another_format_is_named_before_all_else() -> None:
 def test_state_without_a_contract_is_refused() -> None:
     with pytest.raises(CheckpointMismatch, match="holds no contract"):
         check_contract(None, made())
+
+
+def _retyped(stream: Stream, column: str, type_: pa.DataType) -> Stream:
+    fields = (Field(f.name, type_) if f.name == column else f for f in stream.fields)
+    return replace(stream, fields=tuple(fields))

@@ -1,12 +1,23 @@
-"""What a checkpoint was written by: everything that the meaning of its state depends on."""
+"""What a checkpoint was written by: everything that the meaning of its state depends on.
+
+Another question is refused, with the difference named: rows that its conditions would have let in
+are not in the state. Delays are part of the contract too, but may change, in both directions. A
+shorter delay makes rows late earlier from then on. With a longer one, the watermark would go back,
+and rows would be let in whose partners were dropped already, so some of their results would be
+missing. Therefore a watermark never goes back: see `delays_before`. Idle timeouts and the output
+of late rows are no part of it.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Any
 
+from plait.cluster.packets import lean
 from plait.cluster.routing import Routing
 from plait.errors import CheckpointMismatch
+from plait.plan.steps import on_arrival
 from plait.query.bounds import show
 from plait.query.query import Query
 
@@ -26,6 +37,10 @@ class Contract:
     selected: tuple[str, ...]
     shares: tuple[int, ...]
     processors: int
+    filters: tuple[str, ...] = ()
+    """Conditions on one stream, which pack tasks check."""
+    delays: tuple[int, ...] = ()
+    """How late the rows of each stream may be, in microseconds."""
 
     def to_json(self) -> str:
         """For the state store."""
@@ -33,7 +48,15 @@ class Contract:
 
 
 def contract(query: Query, routing: Routing) -> Contract:
-    """The contract of a query under a routing."""
+    """The contract of a query under a routing.
+
+    Columns that only conditions on one stream read do not reach the state, so they are no part of
+    it, and may even change their type.
+    """
+    early = {r for s in range(len(query.streams)) for r in on_arrival(query, s)}
+    filters = tuple(str(query.residuals[r]) for r in sorted(early))
+    delays = tuple(s.delay for s in query.streams)
+    query = lean(query)
     streams = tuple(
         f"{s.name}({', '.join(f'{f.name} {f.type}' for f in s.fields)}) time {s.time}"
         for s in query.streams
@@ -47,6 +70,8 @@ def contract(query: Query, routing: Routing) -> Contract:
         tuple(str(o) for o in query.select),
         routing.shares,
         routing.processors,
+        filters,
+        delays,
     )
 
 
@@ -61,16 +86,17 @@ def check_contract(stored: str | None, asked: Contract) -> None:
     Traceback (most recent call last):
     plait.errors.CheckpointMismatch: the checkpoint belongs to another query: processors was 2 ...
     """
-    if stored is None:
-        raise CheckpointMismatch("the checkpoint holds no contract of Plait", remedy=_REMEDY)
-    old, new = json.loads(stored), json.loads(asked.to_json())
+    old, new = _read(stored), json.loads(asked.to_json())
     if old.get("format") != FORMAT:
         raise CheckpointMismatch(
             f"the checkpoint was written in format {old.get('format')} of Plait's state, "
             f"this version has format {FORMAT}",
             remedy="run the query with the version that wrote it, or begin a new checkpoint",
         )
-    if changed := [name for name in {**old, **new} if old.get(name) != new.get(name)]:
+    compared = [name for name in {**old, **new} if name != "delays"]
+    if "filters" not in old:  # it was written by a version that did not say
+        compared.remove("filters")
+    if changed := [name for name in compared if old.get(name) != new.get(name)]:
         raise CheckpointMismatch(
             "the checkpoint belongs to another query: "
             + "; ".join(
@@ -81,7 +107,32 @@ def check_contract(stored: str | None, asked: Contract) -> None:
         )
 
 
+def delays_before(stored: str | None, asked: Contract) -> tuple[int, ...]:
+    """The delays for which the state was written; those asked for now if it does not say.
+
+    By as much as a delay has grown, a processor counts the stream as further in event time than it
+    was. So its watermark stands where it stood, until new rows are as far ahead as the longer
+    delay asks for.
+    """
+    found = tuple(_read(stored).get("delays", ()))
+    return found if len(found) == len(asked.delays) else asked.delays
+
+
 _REMEDY = "start this query with a new checkpoint location, or ask the old question"
+
+
+def _read(stored: str | None) -> dict[str, Any]:
+    if stored is None:
+        raise CheckpointMismatch("the checkpoint holds no contract of Plait", remedy=_REMEDY)
+    try:
+        found = json.loads(stored)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise CheckpointMismatch(
+            "the contract in the checkpoint is damaged", remedy="begin a new checkpoint"
+        )
+    return found
 
 
 def _show(value: object) -> str:

@@ -34,7 +34,7 @@ import pyarrow as pa
 from plait.adapt.adapter import Adapter
 from plait.adapt.decide import Decision
 from plait.adapt.loop import Setting
-from plait.cluster.contract import Contract, check_contract
+from plait.cluster.contract import Contract, check_contract, delays_before
 from plait.cluster.epochs import Epoch, Followed
 from plait.cluster.idle import followed
 from plait.cluster.packets import LATE, Packet
@@ -51,8 +51,11 @@ from plait.kernels.memory import HEAP, Memory
 from plait.plan.jtree import Join, Leaf
 from plait.plan.routed import Plan
 from plait.plan.serde import from_dict, to_dict
+from plait.query.durations import show_micros
 from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
+
+_AFTER_ALL_TIMES = 2**63 - 1
 
 
 class Store(Protocol):
@@ -382,7 +385,7 @@ class Processor:
         if cached is not None:
             return cached, False
         if token:
-            self._check_contract(store)
+            self._go_on_from(store, header)
         tuning = replace(self.tuning, portion_rows=self.tuning.result_rows)
         windows = Windows(self.query, {}, memory=engines.memory(number), tuning=tuning)
         engine = make_engine(self.query, self._plan(header), windows=windows)
@@ -411,8 +414,23 @@ class Processor:
         """Whether the query was started with the plan that it was started with before."""
         return "asked" not in header or bool(header["asked"] == _stored(self.plan))
 
-    def _check_contract(self, store: Store) -> None:
-        check_contract(store.read_contract(), self.contract)
+    def _go_on_from(self, store: Store, header: dict[str, Any]) -> None:
+        """Check what the state was written for, and let no watermark go back."""
+        stored = store.read_contract()
+        check_contract(stored, self.contract)
+        if stored == self.contract.to_json():
+            return
+        store.write_contract(self.contract.to_json())
+        notes, newest = header.setdefault("notes", []), header["newest"]
+        for s, before in enumerate(delays_before(stored, self.contract)):
+            stream = self.query.streams[s]
+            if before == stream.delay:
+                continue
+            was, now = show_micros(before), show_micros(stream.delay)
+            notes.append(f"the delay of {stream.name!r} was {was} and is {now} from this batch on")
+            if newest[s] > BEFORE_ALL_TIMES:
+                more = max(0, stream.delay - before)
+                newest[s] = min(newest[s] + more, _AFTER_ALL_TIMES)
 
     def _write_segments(
         self,

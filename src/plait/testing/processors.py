@@ -83,7 +83,7 @@ class Cluster:
         self.routing = route(query.graph, processors, groups=tuning.groups)
         narrow = lean(query)
         setting = None if adapt is None else Setting(narrow, adapt, Budget(), DEFAULT)
-        promised = contract(narrow, self.routing)
+        promised = contract(query, self.routing)
         self.processor = Processor(narrow, plan, promised, aside, setting, tuning)
         self.stores = [MemoryStore() for _ in range(self.routing.processors)]
         self.workers: Sequence[Engines] = workers or (OwnEngines(), OwnEngines())

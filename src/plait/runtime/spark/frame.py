@@ -108,7 +108,7 @@ def results(
     if adapt is not None and isinstance(plan, Join | Leaf):
         share = (budget or Budget()).divided(routing.processors)
         setting = Setting(small, adapt, share, load())
-    processor = Processor(small, plan, contract(small, routing), bool(late), setting)
+    processor = Processor(small, plan, contract(query, routing), bool(late), setting)
     if checkpoint is not None:
         check_checkpoint(session, checkpoint, processor.contract)
     run = os.urandom(8).hex()
