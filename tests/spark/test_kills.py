@@ -1,108 +1,74 @@
 """Laws 1 and 5 on Spark: parts of a running query are killed with signal 9, and nothing is lost.
 
-A driver process (see `driver.py`) runs the query; its parts die on order at each point of a batch,
-and the whole of it at random times. It is started again until all input is used up. What the sink
-has then is what the definition says.
+Two driver processes run a query each, one with a local master and one on a cluster of two
+executors; their parts die on order at named points of a batch, also while plans change. They are
+started again until all input is used up. What the sinks have then is what the definition says.
+`plait torture --host spark` does the same for as long as one likes.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
-from tests.spark.test_frame import answer, asked, made, streams, written
+
+from plait.testing.torture.killpoints import CLUSTER, LOCAL, POINTS, Order, Orders
+from plait.testing.torture.spark import Driver, Tally, run_story
+from plait.testing.torture.spark_rounds import Story, random_story
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
-_ROOT = Path(__file__).parents[2]
-_MOST_STARTS = 8
-_LONGEST_SECONDS = 400.0
-
-
-class Drivers:
-    """Starts driver processes, and ends what it started."""
-
-    def __init__(self, master: str, where: Path) -> None:
-        self._master = master
-        self._where = where
-        self.starts = 0
-
-    def run(self, killed_after: float | None = None) -> None:
-        """Run a driver until it ends, or until it is killed some time after it began a batch."""
-        self.starts += 1
-        with (self._where / "log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tests.spark.driver", self._master, str(self._where)],
-                cwd=_ROOT,
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-                env=os.environ
-                | {
-                    "PYSPARK_PYTHON": sys.executable,
-                    "SPARK_LOCAL_IP": "127.0.0.1",
-                    "SPARK_WORKER_DIR": str(self._where / "executors"),
-                },
-            )
-        try:
-            if killed_after is not None:
-                self._await_driver(process)
-                time.sleep(killed_after)
-            else:  # one that takes too long is one more to be killed and started again
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_LONGEST_SECONDS)
-        finally:
-            # Its process group: the driver, its JVM, executors and workers.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait(30)
-
-    def _await_driver(self, process: subprocess.Popen[bytes]) -> None:
-        mark = self._where / "drivers" / str(process.pid)
-        until = time.monotonic() + _LONGEST_SECONDS
-        while not mark.exists() and process.poll() is None and time.monotonic() < until:
-            time.sleep(0.05)
-
-
-@pytest.mark.parametrize(
-    ("master", "deaths"),
-    [
-        (
-            "local[2,4]",
-            ["begun-worker-1", "joined-worker-2", "written-worker-3", "joined-executor-4"],
-        ),
-        (
-            "local-cluster[2,1,1024]",
-            ["begun-executor-1", "joined-worker-2", "joined-executor-3", "written-executor-5"],
-        ),
-    ],
+_SEED = "law"
+_SELECTED = (
+    Order("task-begun", "executor", 1),
+    Order("header-unwritten", "worker", 2),
+    Order("header-unwritten", "executor", 3),
+    Order("state-logged", "executor", 4),
+    Order("results-ended", "executor", 5),
+    Order("sink-logged", "driver", 6),
 )
-def test_oracle_killed_at_every_point(
-    spark: SparkSession, tmp_path: Path, master: str, deaths: list[str]
-) -> None:
-    chance = random.Random(master)
-    batches = made(batches=8, rows=60, seed=11)
-    expected, late = answer(batches)
-    assert late and expected.total() > 100, "a history that shows something"
-    streams(spark, tmp_path / "in", batches)
-    (tmp_path / "orders").mkdir()
-    for order in deaths:
-        (tmp_path / "orders" / order).touch()
-    drivers = Drivers(master, tmp_path)
-    drivers.run(killed_after=chance.uniform(2.0, 8.0))
-    while not (tmp_path / "done").exists() and drivers.starts < _MOST_STARTS:
-        drivers.run()
-    log = (tmp_path / "log").read_text(errors="replace")
-    assert (tmp_path / "done").exists(), log[-3000:]
-    assert not list((tmp_path / "orders").iterdir()), "every order was obeyed"
-    question = asked({name: spark.read.parquet(str(tmp_path / "in" / name)) for name in batches[0]})
-    assert written(spark, tmp_path, question.query.schema) == expected
+"""Deaths on the cluster; the campaign visits all points there too."""
+
+
+def _story(folder: Path, master: str) -> Story:
+    story = random_story(folder, master, _SEED, tour=[point.name for point in POINTS])
+    if master == LOCAL:
+        return story
+    return replace(story, orders=_SELECTED, round=replace(story.round, staged=False))
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Story, Tally]]]:
+    """Both queries, run at the same time: each spends most of it on starting again."""
+    where = tmp_path_factory.mktemp("kills")
+    drivers = {master: Driver(master, where / name) for master, name in _NAMES.items()}
+    stories = {m: _story(driver.home / "round", m) for m, driver in drivers.items()}
+    try:
+        with ThreadPoolExecutor() as pool:
+            tallies = pool.map(run_story, stories.values(), drivers.values())
+            yield dict(zip(stories, zip(stories.values(), tallies, strict=True), strict=True))
+    finally:
+        for driver in drivers.values():
+            driver.end()
+
+
+_NAMES = {LOCAL: "local", CLUSTER: "cluster"}
+
+
+@pytest.mark.parametrize("master", [LOCAL, CLUSTER])
+def test_oracle_killed_at_every_point(ran: dict[str, tuple[Story, Tally]], master: str) -> None:
+    story, tally = ran[master]
+    assert not tally.failures
+    assert tally.results > 100, "a history that shows something"
+    assert tally.kills == Counter(order.point for order in story.orders), "every order was obeyed"
+    assert not Orders(story.round.folder).waiting()
+    assert tally.migrations > 2, "plans changed meanwhile"
+    assert tally.starts > sum(order.target == "driver" for order in story.orders)
+
+
+def test_every_point_is_visited(ran: dict[str, tuple[Story, Tally]]) -> None:
+    assert set(ran[LOCAL][1].kills) == {point.name for point in POINTS}

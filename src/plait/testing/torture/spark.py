@@ -1,0 +1,361 @@
+"""A campaign of kills on Spark: random queries whose parts die on order, again and again.
+
+A *round* is a random query over random data, in batches of Parquet files, with a plan that changes
+while it runs, and orders to kill Python workers, executors and drivers at named points (see
+`killpoints`, `spark_rounds`). A driver process (`spark_driver`) runs it and is started again
+whenever it dies, until all input is used up. What the sink then has must be what the definition
+says: each result and each row set aside, once. Only files that the sink's own log names count, as
+for any reader of it.
+
+The same seed repeats the same rounds. Which task reaches a point first is up to the machine, and
+must not matter. A round that fails keeps its folder.
+
+There is one driver for each kind of master, and both run at the same time: a local one, in which
+tasks die and are repeated within one JVM, and a cluster on this machine with two executors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+import pyarrow.parquet as pq
+
+from plait.errors import MissingRequirement
+from plait.query.query import Query
+from plait.testing.oracle import Result, multiset, oracle, split_late
+from plait.testing.torture.killpoints import MASTERS, POINTS, Kill, Orders
+from plait.testing.torture.spark_rounds import Batch, Story, random_story, write_story
+
+_MOST_STARTS = 60
+_LONGEST_SECONDS = 900.0
+"""How long a driver may go without any progress before the round is given up."""
+
+_LOOK = 0.05
+_TOURS = 3
+"""Rounds at the beginning that visit the points that were not reached so far."""
+
+# --- what came out --------------------------------------------------------------------------------
+
+
+def sink_files(out: Path) -> list[Path]:
+    """The files that the sink's log names; what else is in the folder was left by tasks that died.
+
+    The log has a file per batch, and now and then one with everything so far.
+    """
+    names = [p.name for p in (out / "_spark_metadata").glob("[0-9]*")]
+    compact = [int(n.removesuffix(".compact")) for n in names if n.endswith(".compact")]
+    last = max(compact, default=-1)
+    later = sorted(int(n) for n in names if n.isdigit() and int(n) > last)
+    found = []
+    for name in [*([f"{last}.compact"] if compact else []), *map(str, later)]:
+        version, *lines = (out / "_spark_metadata" / name).read_text().splitlines()
+        assert version == "v1", f"a log of version {version}"
+        found += [Path(url2pathname(urlparse(json.loads(line)["path"]).path)) for line in lines]
+    return found
+
+
+def check(story: Story) -> tuple[int, list[str]]:
+    """How many results there are, and in what they differ from the definition."""
+    query, out = story.round.query, story.round.folder / "out"
+    tables = [pq.read_table(path) for path in sink_files(out)]
+    on_time, late = split_late(query, story.batches)
+    wanted = oracle(query, on_time)
+    results: Counter[Result] = Counter()
+    aside: Counter[tuple[object, object]] = Counter()
+    reasons: dict[tuple[object, object], str] = {}
+    for table in tables:
+        is_result = table.column("late").is_null()
+        results += multiset(table.filter(is_result).drop_columns(["late"]).cast(query.schema))
+        for row in table.column("late").drop_null().to_pylist():
+            which = row["stream"], row[row["stream"]]["id"]
+            aside[which] += 1
+            reasons[which] = row["reason"]
+    found = []
+    if results != wanted:
+        missing, surplus = wanted - results, results - wanted
+        found.append(
+            f"{missing.total()} results lost: {missing.most_common(3)}; "
+            f"{surplus.total()} repeated or wrong: {surplus.most_common(3)}"
+        )
+    expected = _set_aside(query, story.batches, late)
+    if aside != Counter(dict.fromkeys(expected, 1)):
+        lost = [which for which in expected if which not in aside]
+        extra = [which for which, n in aside.items() if n > 1 or which not in expected]
+        found.append(f"rows set aside: {len(lost)} lost {lost[:3]}, {len(extra)} extra {extra[:3]}")
+    found += [
+        f"row {which} is set aside as {reason!r} instead of {expected[which]}"
+        for which, reason in reasons.items()
+        if which in expected and reason not in expected[which]
+    ]
+    return results.total(), found
+
+
+def _set_aside(
+    query: Query, batches: Sequence[Batch], late: Mapping[str, Sequence[Mapping[str, object]]]
+) -> dict[tuple[object, object], set[str]]:
+    """The rows that are not joined, and for what reasons; a row may have two, and one is told."""
+    found: dict[tuple[object, object], set[str]] = {}
+    for stream in query.streams:
+        keys = {
+            c.name for e in query.equalities for c in (e.left, e.right) if c.stream == stream.name
+        }
+        for row in (row for batch in batches for row in batch.get(stream.name, ())):
+            if row["ts"] is None:
+                found.setdefault((stream.name, row["id"]), set()).add("no event time")
+            elif any(row[key] is None for key in keys):
+                found.setdefault((stream.name, row["id"]), set()).add("null key")
+        for bad in late[stream.name]:
+            found.setdefault((stream.name, bad["id"]), set()).add("late")
+    return found
+
+
+def migrations(folder: Path) -> int:
+    """How many changes of plan the processors reported, refused ones aside."""
+    seen = set()
+    for path in folder.glob("checkpoint/plait/*/reports/*/*-*.json"):
+        report = json.loads(path.read_text())
+        for m in report["migrations"]:
+            if not m.get("refused"):
+                seen.add((report["processor"], m["start"], json.dumps(m["new"], sort_keys=True)))
+    return len(seen)
+
+
+# --- drivers --------------------------------------------------------------------------------------
+
+
+class Driver:
+    """Runs rounds in a process of its own, which is started again whenever it dies."""
+
+    def __init__(self, master: str, home: Path) -> None:
+        self.master = master
+        self.home = home
+        self.starts = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        home.mkdir(parents=True, exist_ok=True)
+
+    def run(self, folder: Path) -> str:
+        """Run a round until it is done; what went wrong, or nothing."""
+        until = self.starts + _MOST_STARTS
+        while True:
+            process = self._process or self._start()
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(f"{folder}\n".encode())
+                process.stdin.flush()
+            seen, since = -1, time.monotonic()
+            while process.poll() is None and not (folder / "done").exists():
+                time.sleep(_LOOK)
+                now = sum(1 for _ in folder.glob("checkpoint/commits/*"))
+                now += sum(1 for _ in folder.glob("kills/*"))
+                if now != seen:
+                    seen, since = now, time.monotonic()
+                if time.monotonic() - since > _LONGEST_SECONDS:
+                    self.end()
+                    return f"nothing happened for {_LONGEST_SECONDS:.0f} s"
+            if (folder / "done").exists():
+                return ""
+            self.end()
+            if self.starts >= until:
+                return f"not done after {_MOST_STARTS} drivers"
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self.starts += 1
+        with (self.home / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "plait.testing.torture.spark_driver",
+                    self.master,
+                    str(self.home),
+                ],
+                cwd=self.home,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=os.environ
+                | {
+                    "PYSPARK_PYTHON": sys.executable,
+                    "SPARK_LOCAL_IP": "127.0.0.1",
+                    "SPARK_HOME": str(_spark_home(self.home)),
+                },
+            )
+        return self._process
+
+    def end(self) -> None:
+        """Kill the process and all that it started."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+
+
+def _spark_home(home: Path) -> Path:
+    """An installation of Spark that is the one of this environment, by links.
+
+    A cluster on this machine writes the files of its executors below the installation.
+    """
+    found = home / "spark"
+    package = find_spec("pyspark")
+    if package is None or not package.submodule_search_locations:
+        raise MissingRequirement(
+            "pyspark is not installed", remedy="install it: pip install 'plait[spark]'"
+        )
+    if not found.exists():
+        found.mkdir()
+        for entry in Path(package.submodule_search_locations[0]).iterdir():
+            if entry.name != "work":
+                (found / entry.name).symlink_to(entry)
+    return found
+
+
+# --- the campaign ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a campaign did and found."""
+
+    queries: int = 0
+    rows: int = 0
+    results: int = 0
+    migrations: int = 0
+    kills: dict[str, int] = field(default_factory=dict)
+    """By point."""
+    starts: int = 0
+    """Of queries; more than there are queries, because they are started again."""
+    failures: list[str] = field(default_factory=list)
+    targets: dict[str, int] = field(default_factory=dict)
+    """Kills by what was killed."""
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.queries + other.queries,
+            self.rows + other.rows,
+            self.results + other.results,
+            self.migrations + other.migrations,
+            dict(Counter(self.kills) + Counter(other.kills)),
+            self.starts + other.starts,
+            self.failures + other.failures,
+            dict(Counter(self.targets) + Counter(other.targets)),
+        )
+
+
+def run_story(story: Story, driver: Driver) -> Tally:
+    """Run a round to its end and compare; a failure says why and names the folder."""
+    folder = story.round.folder
+    write_story(story)
+    trouble = driver.run(folder)
+    results, found = (0, [trouble]) if trouble else check(story)
+    if (folder / "errors").exists():
+        found += _suspicious((folder / "errors").read_text())
+    kills = [k for k in Orders(folder).kills() if k.target != "query"]
+    return Tally(
+        1,
+        sum(len(rows) for batch in story.batches for rows in batch.values()),
+        results,
+        migrations(folder),
+        dict(Counter(k.point for k in kills)),
+        len((folder / "starts").read_text().split()) if (folder / "starts").exists() else 0,
+        [f"{what} (see {folder})" for what in found],
+        dict(Counter(_label(driver.master, k) for k in kills)),
+    )
+
+
+def _label(master: str, kill: Kill) -> str:
+    return f"{kill.target} of {master.partition('[')[0]}"
+
+
+def _suspicious(errors: str) -> list[str]:
+    """Errors in tasks that deaths around them do not explain."""
+    found = []
+    for entry in errors.split("\nbatch "):
+        last = entry.strip().splitlines()[-1]
+        if not last.startswith(_EXPECTED):
+            found.append(f"a task failed: {last}")
+    return found
+
+
+_EXPECTED = (
+    "EOFError",
+    "ConnectionResetError",
+    "BrokenPipeError",
+    "ConnectionRefusedError",
+    "OSError",
+)
+"""What a worker says whose JVM has died."""
+
+
+def campaign(seconds: float, seed: int, say: Callable[[str], None]) -> Tally:
+    """Run rounds for so long, those that have begun to their ends."""
+    home = Path(tempfile.mkdtemp(prefix="plait-torture-"))
+    until = time.monotonic() + seconds
+    lock = threading.Lock()
+    total = Tally()
+
+    def add(tally: Tally, what: str) -> None:
+        nonlocal total
+        with lock:
+            total += tally
+            for failure in tally.failures:
+                say(f"FAILED {what}: {failure}")
+            kills, here = sum(total.kills.values()), sum(tally.kills.values())
+            say(
+                f"{what}: {tally.rows} rows, {tally.results} results, {here} kills; in all "
+                f"{total.queries} queries, {kills} kills, {len(total.failures)} failures"
+            )
+
+    def lane(number: int, master: str) -> None:
+        driver = Driver(master, home / f"lane{number}")
+        missing = [point.name for point in POINTS]
+        try:
+            for n in count():
+                if time.monotonic() > until:
+                    break
+                name = f"{seed}/{number}/{n}"
+                folder = driver.home / f"round{n}"
+                story = random_story(folder, master, name, tour=missing if n < _TOURS else ())
+                tally = run_story(story, driver)
+                missing = [point for point in missing if point not in tally.kills]
+                add(tally, f"round {name} on {master}")
+                if not tally.failures:
+                    shutil.rmtree(folder, ignore_errors=True)
+            if missing:
+                never = f"never reached on {master}: {', '.join(missing)}"
+                add(Tally(failures=[never]), f"lane {number}")
+        finally:
+            driver.end()
+
+    lanes = [threading.Thread(target=lane, args=pair) for pair in enumerate(MASTERS)]
+    for thread in lanes:
+        thread.start()
+    for thread in lanes:
+        thread.join()
+    if total.failures:
+        say(f"the same seed, {seed}, repeats the rounds; what is left of them is in {home}")
+    else:
+        shutil.rmtree(home, ignore_errors=True)
+    return replace(total, kills={p.name: total.kills.get(p.name, 0) for p in POINTS})

@@ -1,0 +1,285 @@
+"""The half of a campaign on Spark that is in its Python workers: what dies, and where.
+
+Nothing in the product knows of this. The operator, its store, its control directory and its arena
+are subclassed, and a few functions are wrapped in the process of the worker; an audit hook tells
+when a file is about to be renamed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import random
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from plait.adapt.adapter import Adapter
+from plait.adapt.decide import Decision
+from plait.adapt.knowledge import Knowledge
+from plait.cluster import processor
+from plait.cluster.processor import Live
+from plait.cluster.report import Report
+from plait.engine.migrate import moving_state
+from plait.engine.migrate.parallel_track import ParallelTrack
+from plait.engine.migrate.strategy import migrate, settled
+from plait.optimize.statistics import Statistics
+from plait.query.query import Query
+from plait.runtime.arena import Arena
+from plait.runtime.spark import operator
+from plait.runtime.spark.control import Control
+from plait.runtime.spark.operator import JoinOperator, SparkStore
+from plait.testing.torture.killpoints import Orders, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Mortal:
+    """What a worker is told about the round it works in."""
+
+    folder: str
+    group: int
+    """The process group of the driver."""
+    lies: int | None
+    """The seed of false statistics for the adaptive loop, if it is to be lied to."""
+
+    def obey(self, point: str) -> None:
+        """Die here, if there is an order to."""
+        Orders(Path(self.folder)).obey(point, _batch(), self._victim)
+
+    def note(self, error: BaseException) -> None:
+        """Keep what went wrong in a task: Spark tries again and says nothing."""
+        text = "".join(traceback.format_exception(error))
+        with Path(self.folder, "errors").open("a") as log:
+            log.write(f"batch {_batch()}: {text}\n")
+
+    def _victim(self, target: Target) -> int:
+        if target == "driver":
+            return -self.group
+        return os.getpid() if target == "worker" else parent(os.getppid())
+
+
+_here: Mortal | None = None
+"""The round that this worker works in."""
+
+_publishing = threading.local()
+"""What this thread is about to publish: the point at which its next rename happens."""
+
+
+def obey(point: str) -> None:
+    if _here is not None:
+        _here.obey(point)
+
+
+def _batch() -> int:
+    task = TaskContext.get()
+    return int(task.getLocalProperty("streaming.sql.batchId") or 0) if task else 0
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+@contextlib.contextmanager
+def publishes(point: str) -> Iterator[None]:
+    """The next file that is renamed or linked in here is the one that the point is about."""
+    _publishing.point = point
+    try:
+        yield
+    finally:
+        _publishing.point = None
+
+
+def _audit(event: str, _: object) -> None:
+    """Called by Python before everything that touches the system."""
+    if event in ("os.rename", "os.link"):
+        point = getattr(_publishing, "point", None)
+        if point is not None:
+            _publishing.point = None
+            obey(point)
+
+
+class MortalStore(SparkStore):
+    """Dies around what it writes."""
+
+    def __init__(self, handle: Any) -> None:
+        super().__init__(handle)
+        self._written = 0
+
+    def write_segment(self, segment: int, stream: int, newest: int, body: bytes) -> None:
+        """Before the first one, or between two."""
+        obey("between-segments" if self._written else "segment-unwritten")
+        super().write_segment(segment, stream, newest, body)
+        self._written += 1
+
+    def remove_segment(self, segment: int, stream: int) -> None:
+        """Before one goes."""
+        obey("expired-unremoved")
+        super().remove_segment(segment, stream)
+
+    def write_header(self, text: str) -> None:
+        """Before and after."""
+        obey("header-unwritten")
+        super().write_header(text)
+        obey("header-written")
+
+
+class MortalControl(Control):
+    """Dies around what it reports."""
+
+    def write_report(self, query: str, batch: int, report: Report) -> None:
+        """Before and after the report is there."""
+        with publishes("report-unpublished"):
+            Control.write_report(self, query, batch, report)
+        obey("report-published")
+
+
+class MortalArena(Arena):
+    """Dies around handing over an engine."""
+
+    def put(self, number: int, live: Live) -> None:
+        """Before and after others may have it."""
+        with publishes("manifest-unpublished"):
+            Arena.put(self, number, live)
+        obey("manifest-published")
+
+
+class MortalAdapter(Adapter):
+    """Dies around its decisions."""
+
+    def foresee(self, engine: Any, piece: Any) -> Decision | None:
+        """After a decision before a piece."""
+        return self._told(super().foresee(engine, piece))
+
+    def end(self, engine: Any, piece: Any) -> Decision | None:
+        """After a decision after a piece."""
+        return self._told(super().end(engine, piece))
+
+    def carried_out(self, record: Any) -> None:
+        """After the engine has the new plan."""
+        super().carried_out(record)
+        obey("plan-changed")
+
+    def _told(self, decision: Decision | None) -> Decision | None:
+        if decision is not None and decision.plan is not None:
+            obey("plan-decided")
+        return decision
+
+
+class MortalOperator(JoinOperator):
+    """Dies at each point of a batch, and has its parts do so."""
+
+    store = MortalStore
+
+    def __init__(self, *given: Any, mortal: Mortal) -> None:
+        super().__init__(*given)
+        self._mortal = mortal
+
+    def init(self, handle: Any) -> None:
+        """Declare the state; arm the worker."""
+        super().init(handle)
+        arm(self._mortal)
+        values = [getattr(self._control, f.name) for f in dataclasses.fields(Control)]
+        self._control = MortalControl(*values)
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
+        """Join one batch of packets, if nothing happens."""
+        obey("task-begun")
+        first = True
+        try:
+            for found in super().handleInputRows(key, _read(rows), timerValues):
+                yield found
+                if first:
+                    obey("results-begun")
+                first = False
+        except Exception as error:
+            self._mortal.note(error)
+            raise
+        obey("results-ended")
+
+
+def _read(rows: Iterable[Any]) -> Iterator[Any]:
+    yield from rows
+    obey("packets-read")
+
+
+def arm(mortal: Mortal) -> None:
+    """Have this worker die on the orders of a round."""
+    global _here  # noqa: PLW0603 -- a worker serves one task at a time
+    if _here is None:
+        _wrap_functions()
+        sys.addaudithook(_audit)
+        operator.__dict__["Arena"] = MortalArena
+        processor.__dict__["Adapter"] = MortalAdapter
+    _here = mortal
+    _lie(mortal.lies)
+
+
+def _wrap_functions() -> None:
+    """Put points around the steps of a migration."""
+    recompute = moving_state.recompute
+
+    def mortal_migrate(*given: Any, **named: Any) -> Any:
+        if "choose" in named:  # the loop's; its own points are around this
+            return migrate(*given, **named)
+        obey("epoch-unadopted")
+        done = migrate(*given, **named)
+        obey("epoch-adopted")
+        return done
+
+    def mortal_settled(engine: Any) -> Any:
+        if isinstance(engine, ParallelTrack):
+            obey("track-running" if engine.migrating else "track-ended")
+        return settled(engine)
+
+    def mortal_recompute(*given: Any) -> Any:
+        obey("state-moving")
+        return recompute(*given)
+
+    processor.__dict__["migrate"] = mortal_migrate
+    processor.__dict__["settled"] = mortal_settled
+    moving_state.__dict__["recompute"] = mortal_recompute
+
+
+_truth = Knowledge.statistics
+
+
+def _lie(seed: int | None) -> None:
+    """Tell the loop statistics that have nothing to do with the streams, other ones each time."""
+    chance = random.Random(f"{seed}/{os.getpid()}")
+
+    def statistics(self: Knowledge, query: Query, *_: Any, **__: Any) -> Statistics:
+        del self
+        rates = {name: 10.0 ** chance.uniform(-2, 5) for name in query.names}
+        joint = {
+            f"{a} {b}": 10.0 ** chance.uniform(-6, 0)
+            for i, a in enumerate(query.names)
+            for j, b in enumerate(query.names)
+            if i < j and j in query.graph.neighbours(i)
+        }
+        return Statistics.of(rates, joint=joint, batch=1.0)
+
+    found = _truth if seed is None else statistics
+    Knowledge.statistics = found  # type: ignore[method-assign] # the point of it
+
+
+def mortal_sink(mortal: Mortal) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A stage between operator and sink that changes nothing, if nothing happens."""
+
+    def through(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = True
+        for batch in batches:
+            yield batch
+            if first:
+                mortal.obey("sink-begun")
+            first = False
+        mortal.obey("sink-ended")
+
+    return through
