@@ -331,6 +331,7 @@ def campaign(seconds: float, seed: int, say: Callable[[str], None]) -> Tally:
     def lane(number: int, master: str) -> None:
         driver = Driver(master, home / f"lane{number}")
         missing = [point.name for point in POINTS]
+        good: list[Path] = []
         try:
             for n in count():
                 if time.monotonic() > until:
@@ -342,12 +343,14 @@ def campaign(seconds: float, seed: int, say: Callable[[str], None]) -> Tally:
                 missing = [point for point in missing if point not in tally.kills]
                 add(tally, f"round {name} on {master}")
                 if not tally.failures:
-                    shutil.rmtree(folder, ignore_errors=True)
+                    good.append(folder)
             if missing:
                 never = f"never reached on {master}: {', '.join(missing)}"
                 add(Tally(failures=[never]), f"lane {number}")
         finally:
             driver.end()
+            for folder in good:  # not before: Spark still knows the state of queries that ended
+                shutil.rmtree(folder, ignore_errors=True)
 
     lanes = [threading.Thread(target=lane, args=pair) for pair in enumerate(MASTERS)]
     for thread in lanes:
