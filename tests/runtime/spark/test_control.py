@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -149,3 +150,44 @@ def test_a_temporary_one_goes(tmp_path: Path) -> None:
     kept.write_report("q", 0, Report(0, 1))
     kept.remove()
     assert kept.knows("q"), "a checkpoint is the user's"
+
+
+def test_a_temporary_one_is_private_and_cannot_be_made_beforehand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    planted = tmp_path / f"plait-{os.getuid()}-control"
+    other = Control(str(planted / "run"), shared=True)
+    other.decide(mjoin(QUERY), "moving-state")
+    for path in (planted, planted / "run"):
+        path.chmod(0o777)
+    here = Control.of(None, None, "run", "local[2]")
+    assert here.epoch(QUERY) is None, "an epoch that somebody planted"
+    assert stat.S_IMODE(Path(here.folder).stat().st_mode) == 0o700
+    here.decide(mjoin(QUERY), "moving-state")
+    assert here.epoch(QUERY) is not None
+    again = Control.of(None, None, "run", "local[2]")
+    assert again.folder != here.folder and again.epoch(QUERY) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_nobody_elses_decisions_are_obeyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    here = Control.of(None, None, "run", "local[2]")
+    here.decide(mjoin(QUERY), "moving-state")
+    assert here.epoch(QUERY) is not None
+    os.chown(here.folder, 65_534, 65_534)
+    assert here.epoch(QUERY) is None
+    here.remove()
+    assert (Path(here.folder) / "epochs").is_dir(), "what is not ours stays"
+
+
+def test_without_a_shared_folder_there_is_nothing_to_obey(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    here = Control.of("s3://data/checkpoint", None, "run", "yarn")
+    assert not here.shared and not list(tmp_path.iterdir())
+    Control(here.folder, shared=True).decide(mjoin(QUERY), "moving-state")
+    Path(here.folder).chmod(0o777)
+    assert here.epoch(QUERY) is None

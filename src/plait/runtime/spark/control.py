@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from plait.errors import MigrationError, SourceError
 from plait.plan.jtree import Join, Leaf, Node, parse_shape
 from plait.plan.routed import Plan
 from plait.query.query import Query
+from plait.runtime.private import is_private, make_private, plain, remove_private
 from plait.runtime.spark.checkpoint import local_path
 from plait.runtime.spark.decisions import Decisions, reason_of
 
@@ -67,14 +67,17 @@ class Control:
         local = None if checkpoint is None else local_path(checkpoint)
         if local is not None:
             return cls(str(Path(local, _FOLDER, name or "join")), True)
-        folder = Path(tempfile.gettempdir(), f"plait-{os.getuid()}-control", run)
+        # Executors are told the path, so it may be a new one that nobody else could have made.
+        # On several hosts it would not be the same folder: there is none.
         one_host = master == "local" or master.startswith(("local[", "local-cluster["))
+        called = f"plait-control-{plain(run)}-"
+        folder = make_private(called) if one_host else Path(tempfile.gettempdir(), called)
         return cls(str(folder), one_host, True)
 
     def remove(self) -> None:
         """Remove a temporary one."""
         if self.temporary:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            remove_private(Path(self.folder))
 
     # -- reports
 
@@ -152,7 +155,12 @@ class Control:
         return Decisions(Path(self.folder, _EPOCHS))
 
     def epoch(self, query: Query) -> Epoch | None:
-        """The newest epoch that can be read."""
+        """The newest epoch that can be read.
+
+        In a temporary folder it counts only if nobody else could have written it.
+        """
+        if self.temporary and not is_private(Path(self.folder)):
+            return None
         return self.decisions.look(query)[0]
 
     def decide(
