@@ -18,7 +18,7 @@ from plait.engine.columns import byte_strings, fixed_values, validity
 from plait.kernels.hashing import hash_integers, hash_strings
 from plait.kernels.intern import Interner
 from plait.kernels.jit import Bytes, Ints
-from plait.kernels.memory import HEAP, Memory
+from plait.kernels.memory import HEAP, Memory, Saved
 from plait.query.keys import plain
 from plait.tuning import USUAL, Tuning
 
@@ -70,6 +70,15 @@ class CodeBook:
         """Give back the memory of values whose codes are not in use."""
         if self._interner is not None:
             self._interner.forget(in_use)
+
+    def to_state(self) -> Saved:
+        """The interned values, if values are interned."""
+        return {} if self._interner is None else self._interner.to_state()
+
+    def set_state(self, saved: Saved) -> None:
+        """Know the values that another one knew."""
+        if self._interner is not None:
+            self._interner.set_state(saved)
 
     @property
     def nbytes(self) -> int:

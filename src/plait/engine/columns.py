@@ -16,6 +16,7 @@ import pyarrow.types as pt
 
 from plait.kernels.gather import copy_bytes, lengths_to_offsets, take, take_bytes
 from plait.kernels.jit import Array, Bytes, Ints, Positions
+from plait.kernels.memory import Saved
 from plait.kernels.ring import Ring, ids_of
 
 
@@ -38,6 +39,12 @@ class PayloadColumn(Protocol):
     @property
     def nbytes(self) -> int:
         """Bytes kept outside of the ring."""
+
+    def to_state(self) -> Saved:
+        """What is kept outside of the ring."""
+
+    def set_state(self, saved: Saved) -> None:
+        """Keep what another column kept."""
 
 
 def payload_column(ring: Ring, name: str, type_: pa.DataType) -> PayloadColumn:
@@ -142,6 +149,12 @@ class FixedColumn(_Nullable):
     def nbytes(self) -> int:
         return 0
 
+    def to_state(self) -> Saved:
+        return {}
+
+    def set_state(self, saved: Saved) -> None:
+        pass
+
 
 class BytesColumn(_Nullable):
     """Strings and binaries: where each begins and how long it is, and a heap of their bytes.
@@ -214,6 +227,17 @@ class BytesColumn(_Nullable):
     def nbytes(self) -> int:
         return self._heap.nbytes
 
+    def to_state(self) -> Saved:
+        return {"heap": self._heap, "base": self._base, "end": self._end}
+
+    def set_state(self, saved: Saved) -> None:
+        heap: Bytes = saved["heap"]
+        base, end = int(saved["base"]), int(saved["end"])
+        if heap.dtype != np.uint8 or heap.ndim != 1 or not 0 <= end - base <= len(heap):
+            raise ValueError(f"a heap of {len(heap)} bytes cannot hold {base} to {end}")
+        self._ring.memory.free(self._heap)
+        self._heap, self._base, self._end = heap, base, end
+
 
 def byte_strings(array: pa.Array) -> tuple[Bytes, Ints, Ints]:
     """The bytes of a string or binary array, and the start and length of each value."""
@@ -236,7 +260,6 @@ class ArrowColumn:
         self._ring = ring
         self._type = type_
         self._chunks: list[pa.Array] = []
-        self._dropped = 0
 
     def write(self, values: pa.Array, runs: tuple[slice, slice]) -> None:
         del runs
@@ -260,3 +283,16 @@ class ArrowColumn:
     @property
     def nbytes(self) -> int:
         return sum(chunk.nbytes for chunk in self._chunks)
+
+    def to_state(self) -> Saved:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, pa.schema([("", self._type)])) as writer:
+            for chunk in self._chunks:
+                writer.write_batch(pa.record_batch([chunk], [""]))
+        return {"chunks": np.frombuffer(sink.getvalue(), np.uint8)}
+
+    def set_state(self, saved: Saved) -> None:
+        with pa.ipc.open_stream(pa.py_buffer(saved["chunks"])) as reader:
+            if reader.schema.types != [self._type]:
+                raise ValueError(f"{reader.schema.types} are no {self._type}")
+            self._chunks = [batch.column(0) for batch in reader]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 
@@ -13,6 +14,14 @@ class StepCounters:
     visited: int = 0
     matches: int = 0
 
+    def to_state(self) -> list[int]:
+        """The numbers."""
+        return [self.probes, self.visited, self.matches]
+
+    def set_state(self, saved: Sequence[int]) -> None:
+        """Go on from the numbers of another one."""
+        self.probes, self.visited, self.matches = map(int, saved)
+
 
 @dataclass(slots=True)
 class InputCounters:
@@ -23,6 +32,14 @@ class InputCounters:
     deletes: int = 0
     steps: list[StepCounters] = field(default_factory=list)
 
+    def to_state(self) -> list[int]:
+        """The numbers, without those of the steps."""
+        return [self.arrivals, self.inserts, self.deletes]
+
+    def set_state(self, saved: Sequence[int]) -> None:
+        """Go on from the numbers of another one; the steps have their own."""
+        self.arrivals, self.inserts, self.deletes = map(int, saved)
+
 
 @dataclass(slots=True)
 class OperatorCounters:
@@ -31,6 +48,21 @@ class OperatorCounters:
     operator: str
     inputs: list[InputCounters]
     outputs: int = 0
+
+    def to_state(self) -> list[list[int]]:
+        """All numbers of the join: its own, then for each input its own and those of its steps."""
+        inputs = [[i.to_state(), *(step.to_state() for step in i.steps)] for i in self.inputs]
+        return [[self.outputs], *(numbers for of_input in inputs for numbers in of_input)]
+
+    def set_state(self, saved: Sequence[Sequence[int]]) -> None:
+        """Go on from the numbers of another join of the same shape."""
+        own, *rest = saved
+        (self.outputs,) = map(int, own)
+        counters: list[InputCounters | StepCounters] = []
+        for of_input in self.inputs:
+            counters += [of_input, *of_input.steps]
+        for counter, numbers in zip(counters, rest, strict=True):
+            counter.set_state(numbers)
 
 
 @dataclass(frozen=True, slots=True)

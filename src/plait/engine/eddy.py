@@ -46,6 +46,7 @@ from plait.engine.slices import Slice, cut_rows
 from plait.engine.states import Tuples
 from plait.engine.windows import Windows
 from plait.kernels.jit import Array, Ids, Positions
+from plait.kernels.memory import NotSaved, Saved
 from plait.kernels.ring import ID_MASK, ids_of, positions_of
 from plait.plan.routed import Eddies, Routed
 from plait.query.expr import streams_of
@@ -137,6 +138,10 @@ class Frontiers:
         """The id of the first row of a window that is too new for a block."""
         return int(self._table[self._row(block), stream])
 
+    def begin(self, block: int) -> None:
+        """Go on with this number; nothing is under way."""
+        self._begin, self._first, self.next = 0, block, block
+
     def forget(self, before: int) -> None:
         """Forget the blocks before this one."""
         self._begin = self._row(before)
@@ -181,6 +186,34 @@ class RoutedEngine:
         self._outputs = 0
         self.decisions = 0
         self.policy: Policy = make_policy(settings.policy, settings.seed, self._ready)
+
+    def to_state(self) -> Saved:
+        """What it has beside its windows and settings, when no tuple is under way."""
+        if self._waiting() is not None:
+            raise NotSaved("tuples under way")
+        return {
+            "block": self._frontiers.next,
+            "inputs": [counters.to_state() for counters in self._inputs],
+            "outputs": self._outputs,
+            "decisions": self.decisions,
+            "policy": self.policy.to_state(),
+            "visits": [
+                [station.done, target, visit.counters.to_state()]
+                for station in self._stations.values()
+                for target, visit in station.visits.items()
+            ],
+        }
+
+    def set_state(self, saved: Saved) -> None:
+        """Go on from another router of these settings, on windows that are the same already."""
+        self._frontiers.begin(int(saved["block"]))
+        for counters, counted in zip(self._inputs, saved["inputs"], strict=True):
+            counters.set_state(counted)
+        self._outputs = int(saved["outputs"])
+        self.decisions = int(saved["decisions"])
+        self.policy.set_state(saved["policy"])
+        for done, target, counted in saved["visits"]:
+            self._visit(self._station(int(done)), int(target)).counters.set_state(counted)
 
     # -- what the engine holds and has counted
 
@@ -420,6 +453,15 @@ class EddyEngine(RoutedEngine):
         self._intake = settings.intake
         self._tuples: deque[tuple[Station, Packet | _Fresh]] = deque()
         self.longest_queue = 0
+
+    def to_state(self) -> Saved:
+        """Also how long the queue has been."""
+        return {**super().to_state(), "longest": self.longest_queue}
+
+    def set_state(self, saved: Saved) -> None:
+        """Go on from another engine of these settings."""
+        super().set_state(saved)
+        self.longest_queue = int(saved["longest"])
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Nothing waits after a batch."""

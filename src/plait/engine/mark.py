@@ -22,6 +22,7 @@ import numpy as np
 from plait.engine.states import BaseWindow, Tuples
 from plait.kernels.arrival import keep_first
 from plait.kernels.jit import Bytes
+from plait.kernels.memory import Saved
 
 _FAR_FUTURE = 2**62
 
@@ -40,6 +41,18 @@ class Mark:
     def passed(self) -> bool:
         """Whether no window has an old row any more."""
         return not any(self.old)
+
+    def to_state(self) -> Saved:
+        """What is old, and since when the rest is new."""
+        return {"old": list(self.old), "earliest": list(self.earliest_new)}
+
+    def set_state(self, saved: Saved) -> None:
+        """Stand where another mark stood in the same windows."""
+        old = [int(n) for n in saved["old"]]
+        if [n for n, base in zip(old, self._bases, strict=True) if not 0 <= n <= len(base)]:
+            raise ValueError(f"{old} rows cannot be old")
+        self.old = old
+        self.earliest_new = [int(t) for t in saved["earliest"]]
 
     def arrived(self, stream: int, earliest: int) -> None:
         """New rows of a stream, none older than this, were stored."""

@@ -12,7 +12,6 @@ or to a part of them, is gone. A batch that is refused half-way leaves nothing b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 from weakref import WeakSet
 
 from plait.engine.ingest import Arrivals
@@ -34,7 +33,3 @@ class Pending:
         for arrivals in list(self._held):
             if key_class in arrivals.codes:
                 yield arrivals.codes[key_class]
-
-    def __reduce__(self) -> tuple[type[Pending], tuple[Any, ...]]:
-        """In another process nobody holds any."""
-        return Pending, ()

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random as Chance
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from plait.kernels.memory import Saved
 
 History = int
 """The streams gathered so far, bit i for stream i."""
@@ -45,6 +47,14 @@ class Policy(Protocol):
         """Learn what a visit brought: tuples in, tuples out, and the work in between."""
         ...
 
+    def to_state(self) -> Saved:
+        """What it has learnt, and where its chance stands."""
+        ...
+
+    def set_state(self, saved: Saved) -> None:
+        """Go on from another policy of this kind."""
+        ...
+
 
 class Random:
     """Any of the ready streams, each as likely: the cheapest decision, and it learns nothing.
@@ -66,6 +76,14 @@ class Random:
         self, history: History, target: int, consumed: int, produced: int, work: int
     ) -> None:
         """Nothing is learned."""
+
+    def to_state(self) -> Saved:
+        """Where its chance stands."""
+        return {"chance": _drawn(self._chance)}
+
+    def set_state(self, saved: Saved) -> None:
+        """Go on from another one."""
+        _draw_on(self._chance, saved["chance"])
 
 
 class Lottery:
@@ -114,6 +132,15 @@ class Lottery:
         gained = (consumed - produced) * share
         balance = self._balance.get(target, 0.0) * kept + gained
         self._balance[target] = max(-self._memory, min(self._memory, balance))
+
+    def to_state(self) -> Saved:
+        """The tickets, and where its chance stands."""
+        return {"chance": _drawn(self._chance), "balance": list(map(list, self._balance.items()))}
+
+    def set_state(self, saved: Saved) -> None:
+        """Go on from another one."""
+        _draw_on(self._chance, saved["chance"])
+        self._balance = {int(target): float(held) for target, held in saved["balance"]}
 
 
 @dataclass(slots=True)
@@ -213,6 +240,29 @@ class Ordered:
         visits.add(consumed, produced, work, self._kept, _HEARD * self._trial)
         self._stale.discard((history, target))
 
+    def to_state(self) -> Saved:
+        """The visits that it remembers."""
+        return {
+            "visits": [
+                [*way, [v.consumed, v.produced, v.work], v.since] for way, v in self._visits.items()
+            ],
+            "reference": list(map(list, self._reference.items())),
+            "stale": sorted(map(list, self._stale)),
+            "scouting": self._scouting,
+        }
+
+    def set_state(self, saved: Saved) -> None:
+        """Go on from another one."""
+        self._visits = {
+            (int(history), int(target)): _Visits(
+                float(consumed), float(produced), float(work), int(since)
+            )
+            for history, target, (consumed, produced, work), since in saved["visits"]
+        }
+        self._reference = {int(history): float(v) for history, v in saved["reference"]}
+        self._stale = {(int(history), int(target)) for history, target in saved["stale"]}
+        self._scouting = None if saved["scouting"] is None else int(saved["scouting"])
+
     def _watch(self, history: History, ready: Sequence[int], value: float) -> None:
         """When even the best way has become much dearer, have all but the latest tried again."""
         reference = self._reference.setdefault(history, value)
@@ -236,6 +286,16 @@ class Ordered:
             ways = [t for t in self._onward(history) if (history, t) in self._visits]
             known[history] = min((self._value(history, t, known) for t in ways), default=0.0)
         return known[history]
+
+
+def _drawn(chance: Chance) -> list[object]:
+    version, words, gauss = chance.getstate()
+    return [version, list(words), gauss]
+
+
+def _draw_on(chance: Chance, saved: Sequence[Any]) -> None:
+    version, words, gauss = saved
+    chance.setstate((version, tuple(words), gauss))
 
 
 def make_policy(name: str, seed: int, onward: Onward) -> Policy:

@@ -26,7 +26,7 @@ from plait.engine.columns import PayloadColumn, fixed_array, payload_column
 from plait.engine.ingest import Arrivals, derived_from_key, derived_from_time, payload_columns
 from plait.kernels.gather import take, widen
 from plait.kernels.jit import Array, Bytes, Ints, Positions
-from plait.kernels.memory import HEAP, Memory
+from plait.kernels.memory import HEAP, Memory, Saved
 from plait.kernels.order import time_order
 from plait.kernels.ring import (
     expired_prefix,
@@ -128,6 +128,17 @@ class BaseWindow:
         header = self.window.ring.header
         return take(self.window.codes(key_class), first_positions(header, 0, len(self)))
 
+    def to_state(self) -> Saved:
+        """The tuples, between two batches."""
+        payload = [column.to_state() for column in self._payload.values()]
+        return {"window": self.window.to_state(), "payload": payload}
+
+    def set_state(self, saved: Saved) -> None:
+        """Have the tuples of another window of the stream; this one is empty."""
+        self.window.set_state(saved["window"])
+        for column, kept in zip(self._payload.values(), saved["payload"], strict=True):
+            column.set_state(kept)
+
     def gather(self, name: str, positions: Positions) -> pa.Array:
         """The values of a column at some positions."""
         if name in self._from_time:
@@ -201,6 +212,16 @@ class CombinedState:
         for by in set(self.window.indexes) - set(indexes):
             self.window.drop_index(by)
         self._owners = self._owners_of(self.window.indexes)
+
+    def to_state(self) -> Saved:
+        """The combinations, between two batches."""
+        return {"window": self.window.to_state(), "inserted": self._since_compaction}
+
+    def set_state(self, saved: Saved) -> None:
+        """Have the combinations of another state of these streams; this one is empty."""
+        self.window.set_state(saved["window"])
+        self._owners = self._owners_of(self.window.indexes)
+        self._since_compaction = int(saved["inserted"])
 
     def span(self, tuples: Tuples) -> tuple[Ints, Ints]:
         """The latest and the earliest time of combinations."""

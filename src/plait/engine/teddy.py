@@ -37,6 +37,7 @@ from plait.engine.eddy import Packet, RoutedEngine, Station
 from plait.engine.ingest import Arrivals
 from plait.engine.slices import Slice, cut_rows
 from plait.engine.windows import Windows
+from plait.kernels.memory import Saved
 from plait.plan.routed import Teddies
 from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
@@ -107,6 +108,15 @@ class Metaqueue:
         self.routed += most - left
         return _together(parts)
 
+    def to_state(self) -> Saved:
+        """What it has learnt and counted; nothing waits."""
+        return {name: getattr(self, name) for name in _LEARNT}
+
+    def set_state(self, saved: Saved) -> None:
+        """Go on from another metaqueue of this history."""
+        for name, kind in _LEARNT.items():
+            setattr(self, name, kind(saved[name]))
+
     def report(self, names: tuple[str, ...]) -> Waited:
         """What it did so far."""
         turns, tuples = max(1, self.turns), max(1, self.routed)
@@ -122,6 +132,13 @@ class Metaqueue:
             self.seconds / tuples,
             self.longest_seconds,
         )
+
+
+_LEARNT: dict[str, type[int] | type[float]] = {
+    **dict.fromkeys(("threshold", "counter", "turns", "routed", "most", "longest_rounds"), int),
+    **dict.fromkeys(("held", "rounds", "seconds", "longest_seconds"), float),
+}
+"""The numbers of a metaqueue that outlast its tuples."""
 
 
 class TeddyEngine(RoutedEngine):
@@ -148,6 +165,24 @@ class TeddyEngine(RoutedEngine):
         self._batch_ends: deque[int] = deque(maxlen=settings.patience + 1)
         self._highest_threshold = min(settings.threshold_limit, settings.packet_limit)
         self.rounds = 0
+
+    def to_state(self) -> Saved:
+        """Also what the metaqueues have learnt."""
+        return {
+            **super().to_state(),
+            "round": self.rounds,
+            "ends": list(self._batch_ends),
+            "queues": [[done, queue.to_state()] for done, queue in self._metaqueues.items()],
+        }
+
+    def set_state(self, saved: Saved) -> None:
+        """Go on from another engine of these settings."""
+        super().set_state(saved)
+        self.rounds = int(saved["round"])
+        self._batch_ends.extend(int(end) for end in saved["ends"])
+        for done, learnt in saved["queues"]:
+            queue = self._metaqueues[int(done)] = Metaqueue(self._station(int(done)))
+            queue.set_state(learnt)
 
     def metaqueues(self) -> list[Waited]:
         """What every metaqueue did so far, short histories first."""

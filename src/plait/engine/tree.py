@@ -37,6 +37,7 @@ from plait.engine.windows import Windows
 from plait.errors import MemoryExceeded
 from plait.kernels.gather import take
 from plait.kernels.jit import Positions
+from plait.kernels.memory import Saved
 from plait.kernels.ring import last_positions
 from plait.plan.jtree import Join, Leaf, Node, check_plan
 from plait.plan.steps import indexes, steps, stream_set
@@ -184,6 +185,23 @@ class TreeEngine:
             self.windows.index_only_by(by_stream)
         for state in self.combined:
             state.index_only_by(self._needed[state.streams])
+
+    def to_state(self) -> Saved:
+        """What it has beside its windows and its plan, between two batches."""
+        return {
+            "combined": [state.to_state() for state in self.combined],
+            "counters": [counters.to_state() for counters in self.counters],
+            "passed": [list(operator.passed) for operator in self.operators],
+        }
+
+    def set_state(self, saved: Saved) -> None:
+        """Go on from another tree of the same plan, on windows that are the same already."""
+        for state, kept in zip(self.combined, saved["combined"], strict=True):
+            state.set_state(kept)
+        for counters, counted in zip(self.counters, saved["counters"], strict=True):
+            counters.set_state(counted)
+        for operator, passed in zip(self.operators, saved["passed"], strict=True):
+            operator.passed = [int(time) for time in passed]
 
     # -- what the engine holds and has counted
 

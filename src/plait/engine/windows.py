@@ -20,7 +20,7 @@ from plait.engine.pending import Pending
 from plait.engine.purging import Purge, check_purge
 from plait.engine.slices import Slice, cut
 from plait.engine.states import BaseWindow, State
-from plait.kernels.memory import HEAP, Memory
+from plait.kernels.memory import HEAP, Memory, Saved
 from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
 
@@ -107,6 +107,24 @@ class Windows:
                 owners = self.query.graph.classes[k].streams
                 stored = (self.bases[s].live_codes(k) for s in owners)
                 book.forget(chain(stored, self._pending.codes(k)))
+
+    def to_state(self) -> Saved:
+        """Everything that is stored, between two batches."""
+        return {
+            "watermarks": list(self.watermarks),
+            "books": [book.to_state() for book in self._books],
+            "bases": [base.to_state() for base in self.bases],
+        }
+
+    def set_state(self, saved: Saved) -> None:
+        """Store what other windows of this query stored; these are empty."""
+        if len(saved["watermarks"]) != len(self.bases):
+            raise ValueError("windows of another query")
+        self.watermarks = [int(w) for w in saved["watermarks"]]
+        for book, known in zip(self._books, saved["books"], strict=True):
+            book.set_state(known)
+        for base, stored in zip(self.bases, saved["bases"], strict=True):
+            base.set_state(stored)
 
     def sizes(self, combined: Sequence[State] = ()) -> list[StateSize]:
         """Rows and bytes of every base window, then of the combined states."""

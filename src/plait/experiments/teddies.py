@@ -30,6 +30,7 @@ from plait.engine.eddy import EddyEngine
 from plait.engine.ingest import BEFORE_ALL_TIMES
 from plait.engine.routing import Choice, History, Policy
 from plait.engine.teddy import TeddyEngine, Waited
+from plait.kernels.memory import Saved
 from plait.plan.routed import Eddies, Routed, Teddies
 from plait.query.bounds import global_window
 from plait.query.expr import Call, Column
@@ -116,6 +117,14 @@ class Dear:
     ) -> None:
         """Pass it on."""
         self._policy.observe(history, target, consumed, produced, work)
+
+    def to_state(self) -> Saved:
+        """What the policy has learnt."""
+        return self._policy.to_state()
+
+    def set_state(self, saved: Saved) -> None:
+        """Let the policy go on from there."""
+        self._policy.set_state(saved)
 
 
 def fig6(options: Fig6Options, note: Note) -> Report:

@@ -18,8 +18,8 @@ import numpy as np
 
 from plait.kernels.gather import copy_bytes
 from plait.kernels.hashing import ALL_BITS, hash_bytes
-from plait.kernels.jit import Bytes, Ints, kernel
-from plait.kernels.memory import HEAP, Memory
+from plait.kernels.jit import Array, Bytes, Ints, kernel
+from plait.kernels.memory import HEAP, Memory, Saved
 from plait.tuning import USUAL, Tuning
 
 
@@ -146,6 +146,32 @@ class Interner:
 
     def _slots_for(self, entries: int) -> int:
         return max(2, self._tuning.intern_slots, 1 << (4 * entries - 1).bit_length())
+
+    def to_state(self) -> Saved:
+        """The strings and their codes."""
+        return {
+            "counts": self._counts.tolist(),
+            "forget_at": self._forget_at,
+            "entries": self._entries,
+            "heap": self._heap,
+            "slots": self._slots,
+        }
+
+    def set_state(self, saved: Saved) -> None:
+        """Know the strings that another one knew; this one is new."""
+        entries, heap, slots = saved["entries"], saved["heap"], saved["slots"]
+        here: list[Array] = [self._entries, self._heap, self._slots]
+        for new, old in zip((entries, heap, slots), here, strict=True):
+            if (new.dtype, new.shape[1:]) != (old.dtype, old.shape[1:]):
+                raise ValueError("the table of strings is damaged")
+        known, used, _ = counts = [int(n) for n in saved["counts"]]
+        if not (0 <= known <= len(entries) and 2 * known <= len(slots) and 0 <= used <= len(heap)):
+            raise ValueError(f"a table of strings cannot hold {counts}")
+        for old in here:
+            self._memory.free(old)
+        self._entries, self._heap, self._slots = entries, heap, slots
+        self._counts[:] = counts
+        self._forget_at = int(saved["forget_at"])
 
     def _renew_table(self, entries: Ints, slots: int) -> None:
         """Keep these entries in a table of so many slots, half as many entries fit."""

@@ -12,6 +12,18 @@ import numpy as np
 
 from plait.kernels.jit import Array
 
+Saved = dict[str, Any]
+"""What an object consists of, to make another one like it: numbers, texts, lists, arrays.
+
+Every class that lives in an engine says so itself, by `to_state`, and becomes what another one was
+by `set_state`, when its constructor has made it. Whatever follows from the query and the plan is
+not part of it. A state that does not fit is refused with a ValueError.
+"""
+
+
+class NotSaved(Exception):
+    """Something that is under way and has no description."""
+
 
 class Memory(Protocol):
     """Gives arrays and takes them back."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from plait.kernels.jit import Array, Ids, Integer, Ints, Positions, inlined, kernel
-from plait.kernels.memory import HEAP, Memory
+from plait.kernels.memory import HEAP, Memory, Saved
 from plait.tuning import USUAL, Tuning
 
 ID_MASK = 0xFFFF_FFFF
@@ -162,6 +162,28 @@ class Ring:
             self.memory.free(old)
         self.header[HEAD_POSITION] = 0
         self.header[CAPACITY] = capacity
+
+    def to_state(self) -> Saved:
+        """The columns, and where they begin and end."""
+        return {"header": self.header.tolist(), "columns": dict(self.columns)}
+
+    def set_state(self, saved: Saved) -> None:
+        """Have the columns of another ring, the same as here; it may have more of them."""
+        _, head, count, capacity = header = [int(word) for word in saved["header"]]
+        if not (0 <= head < capacity and 0 <= count <= capacity):
+            raise ValueError(f"{header} is no header of a ring")
+        columns: dict[str, Array] = saved["columns"]
+        for name, column in columns.items():
+            here = self.columns.get(name, column)
+            words, expected = column.shape[1:], here.shape[1:]
+            if (len(column), words, column.dtype) != (capacity, expected, here.dtype):
+                raise ValueError(f"{name!r} is no column of this ring")
+        if missing := self.columns.keys() - columns.keys():
+            raise ValueError(f"the column {min(missing)!r} is missing")
+        for old in self.columns.values():
+            self.memory.free(old)
+        self.header[:] = header
+        self.columns = dict(columns)
 
     def extend(self, n: int) -> tuple[slice, slice]:
         """Append `n` rows whose values the caller writes: the two runs of positions they got.

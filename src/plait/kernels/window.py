@@ -15,7 +15,7 @@ import numpy as np
 from plait.kernels.hashing import ALL_BITS, combine
 from plait.kernels.index import KEY, LATEST, link, probe, sweep
 from plait.kernels.jit import Array, Ids, Ints, Positions
-from plait.kernels.memory import HEAP, Memory
+from plait.kernels.memory import HEAP, Memory, Saved
 from plait.kernels.ring import ID_MASK, Ring, first_positions
 from plait.tuning import USUAL, Tuning
 
@@ -80,6 +80,26 @@ class Index:
         nodes = self._ring.columns[self.nodes]
         header = self._ring.header
         return probe(header, nodes, earliest, self._mask, self.heads, keys, lo, hi, cursor, limit)
+
+    def to_state(self) -> Saved:
+        """Where the chains begin; the rest is in the ring."""
+        return {
+            "classes": list(self.classes),
+            "heads": self.heads,
+            "linked": self._linked_since_sweep,
+            "passed": self._passed,
+        }
+
+    def set_state(self, saved: Saved) -> None:
+        """Have the chains of another index, whose ring this one's has become."""
+        heads: Ids = saved["heads"]
+        power_of_two = len(heads) and not len(heads) & (len(heads) - 1)
+        if heads.dtype != np.uint32 or heads.ndim != 1 or not power_of_two:
+            raise ValueError("the beginnings of the chains are damaged")
+        self._ring.memory.free(self.heads)
+        self.heads = heads
+        self._linked_since_sweep = int(saved["linked"])
+        self._passed = int(saved["passed"])
 
 
 class Window:
@@ -236,6 +256,24 @@ class Window:
         ring.remove_column(index.nodes)
         ring.remove_column(index.ranks)
         ring.memory.free(index.heads)
+
+    def to_state(self) -> Saved:
+        """The rows and the indexes."""
+        indexes = [index.to_state() for index in self.indexes.values()]
+        return {"ring": self.ring.to_state(), "indexes": indexes}
+
+    def set_state(self, saved: Saved) -> None:
+        """Have the rows and the indexes of another window; this one is empty."""
+        wanted = {tuple(map(int, index["classes"])): index for index in saved["indexes"]}
+        for classes in set(self.indexes) - set(wanted):
+            self.drop_index(classes)
+        nothing = np.zeros(self.ring.capacity, np.int64)
+        for classes in wanted:
+            self.add_index(classes, dict.fromkeys(classes, nothing))
+        self.indexes = {classes: self.indexes[classes] for classes in wanted}
+        self.ring.set_state(saved["ring"])
+        for classes, index in wanted.items():
+            self.indexes[classes].set_state(index)
 
     def drop(self, n: int) -> None:
         """Forget the `n` oldest rows."""

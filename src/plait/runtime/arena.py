@@ -6,12 +6,14 @@ arrays of an engine are memory-mapped files, and between two batches a small *ma
 says how they make up the engine: whoever gets the next batch maps the same files and goes on.
 
 *Correct output.* None: the arena is a cache. An engine is found only under the token of the very
-state that the state store has; everything else is rebuilt from there.
+state that the state store has; everything else is rebuilt from there. So nothing that happens to
+its folders and files may end a query: whatever is missing, damaged, full or somebody else's, there
+is no cached engine. `refused` counts why.
 
-*Invariants.* The engine of a processor lives in a *room*, a folder with a lock. Whoever works on it
-holds the lock and has removed the manifest first, so that an engine that was left half-way is never
-found. A room whose lock is free and whose manifest has another token is swept away by whoever looks
-for the processor's engine next. Locks end with their process.
+*Invariants.* The engine of a processor lives in a *room* (`plait.runtime.room`), a folder with a
+lock. A room whose lock is free and whose manifest has another token is swept away by whoever looks
+for the processor's engine next. Folders are private, and opened anew for every use, relative to a
+checked handle (`plait.runtime.private`): they may have been deleted and made again meanwhile.
 
 *Cost.* Handing over costs the manifest, some kilobytes; the arrays stay where they are. Arrays live
 in shared memory until the room's share of it is used up or it is nearly full, then in files on
@@ -20,212 +22,33 @@ the worker's own memory and are handed over by value.
 
 *Cleaning up.* Each run of a query has its own folder with the process ids of its owners. It goes
 when the driver that made it ends, or else when another run on the host finds all owners gone or
-the folder unused for an hour.
+the folder unused for an hour. Owners in another container cannot be asked: theirs stay that long.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import io
-import mmap
 import os
-import pickle
-import shutil
-import tempfile
 import time
 import uuid
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from plait.cluster.processor import Live
-from plait.kernels.jit import Array
-from plait.kernels.memory import HEAP, Memory
+from plait.cluster.processor import Live, OwnEngines
+from plait.errors import StorageError
+from plait.kernels.memory import Memory, NotSaved
 from plait.query.query import Query
+from plait.runtime.manifest import Subject, query_digest
+from plait.runtime.private import Folder, open_beside, plain
+from plait.runtime.room import Places, Room, is_published
 
-_LEFT_FREE = 0.1
-"""The share of shared memory that is left to others."""
+__all__ = ["Arena", "Places", "remove", "sweep"]
 
-_UNUSED_SECONDS = 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where rooms are: shared memory, disk, and how much of the first each engine may use."""
-
-    memory: Path
-    disk: Path
-    limit: int | None = None
-    smallest: int = 1 << 14
-    """Bytes below which an array is handed over by value: a file each would cost more."""
-
-    @classmethod
-    def of_host(cls, limit: int | None = None) -> Places:
-        """Linux's shared memory if there is one, and the folder for temporary files."""
-        shared, name = Path("/dev/shm"), f"plait-{os.getuid()}"
-        disk = Path(tempfile.gettempdir()) / name
-        usable = shared.is_dir() and os.access(shared, os.W_OK)
-        return cls(shared / name if usable else disk, disk / "spilled", limit)
-
-
-class Room:
-    """The arrays of one engine, for whoever holds the lock. It is the engine's `Memory`."""
-
-    def __init__(self, places: Places, folder: Path, lock: int) -> None:
-        self.folder = folder
-        self.spilled = places.disk / folder.parent.name / folder.name
-        self._places = places
-        self._lock: int | None = lock
-        self._blocks: dict[int, tuple[Path, int]] = {}
-        """By address: the file of an array and its bytes."""
-        self._held = 0
-
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type) -> Array:
-        """An array that is a file, if it is large enough."""
-        bytes_ = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-        if bytes_ < max(1, self._places.smallest):
-            return HEAP.empty(shape, dtype)
-        name = uuid.uuid4().hex
-        path = self.folder / name
-        if not (self._fits(bytes_) and _make_file(path, bytes_)):
-            with contextlib.suppress(OSError):
-                self.spilled.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path = self.spilled / name
-            if not _make_file(path, bytes_):
-                return HEAP.empty(shape, dtype)
-        return self._mapped(path, shape, np.dtype(dtype))
-
-    def free(self, array: Array) -> None:
-        """Remove the file; the mapping goes with the array."""
-        path, bytes_ = self._blocks.pop(_address(array), (None, 0))
-        if path is not None:
-            path.unlink(missing_ok=True)
-            self._held -= bytes_ if path.parent == self.folder else 0
-
-    def _fits(self, bytes_: int) -> bool:
-        limit = self._places.limit
-        if limit is not None and self._held + bytes_ > limit:
-            return False
-        room = os.statvfs(self.folder)
-        free, total = room.f_bavail * room.f_frsize, room.f_blocks * room.f_frsize
-        return free - bytes_ > _LEFT_FREE * total
-
-    def _mapped(self, path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        with path.open("r+b") as file:
-            mapped = mmap.mmap(file.fileno(), 0)
-        array: Array = np.frombuffer(mapped, dtype)[: np.prod(shape)].reshape(shape)
-        self._blocks[_address(array)] = (path, array.nbytes)
-        self._held += array.nbytes if path.parent == self.folder else 0
-        return array
-
-    @property
-    def bytes_in_memory(self) -> int:
-        """Bytes of arrays in shared memory."""
-        return self._held
-
-    @property
-    def bytes_on_disk(self) -> int:
-        """Bytes of arrays in files on disk."""
-        return sum(n for path, n in self._blocks.values() if path.parent != self.folder)
-
-    # -- handing over
-
-    def publish(self, live: Live) -> None:
-        """Let others have the engine; this process must not touch it before it is its turn."""
-        sink = io.BytesIO()
-        saver = _Saver(sink, self, live.engine.query)
-        saver.dump(live)
-        for address in set(self._blocks) - saver.seen:
-            path, bytes_ = self._blocks.pop(address)
-            path.unlink(missing_ok=True)
-            self._held -= bytes_ if path.parent == self.folder else 0
-        new = self.folder / "new"
-        new.write_bytes(sink.getvalue())
-        new.rename(self._manifest(live.token))
-        self.release()
-
-    def resume(self, lock: int, token: str) -> None:
-        """It is this process's turn again, and nobody has had one since."""
-        self._lock = lock
-        self._manifest(token).unlink()
-
-    def load(self, token: str, query: Query) -> Live:
-        """The engine that another process published."""
-        manifest = self._manifest(token)
-        raw = manifest.read_bytes()
-        manifest.unlink()
-        live = _Loader(io.BytesIO(raw), self, query).load()
-        assert isinstance(live, Live), "a manifest holds an engine"
-        return live
-
-    def holds(self, token: str) -> bool:
-        """Whether the engine of this state is here for whoever wants it."""
-        return self._manifest(token).exists()
-
-    def remove(self) -> None:
-        """Away with everything, and with the lock."""
-        shutil.rmtree(self.spilled, ignore_errors=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.release()
-
-    def release(self) -> None:
-        """Let go of the lock."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
-    def _manifest(self, token: str) -> Path:
-        return self.folder / f"engine-{token}"
-
-    def block(self, array: Array) -> Path | None:
-        """The file that an array is, the whole of it."""
-        path, bytes_ = self._blocks.get(_address(array), (None, 0))
-        return path if array.nbytes == bytes_ and array.flags.c_contiguous else None
-
-    def map_again(self, path: str, shape: tuple[int, ...], dtype: str) -> Array:
-        """The array that is in a file."""
-        return self._mapped(Path(path), shape, np.dtype(dtype))
-
-
-class _Saver(pickle.Pickler):
-    """Writes a manifest: arrays in files by name, all else by value."""
-
-    def __init__(self, sink: io.BytesIO, room: Room, query: Query) -> None:
-        super().__init__(sink, protocol=5)
-        self._room = room
-        self._query = query
-        self.seen: set[int] = set()
-
-    def persistent_id(self, obj: Any) -> Any:
-        if obj is self._room:
-            return ("room",)
-        if obj is self._query:
-            return ("query",)
-        if isinstance(obj, np.ndarray):
-            path = self._room.block(obj)
-            if path is not None:
-                self.seen.add(_address(obj))
-                return ("array", str(path), obj.shape, obj.dtype.str)
-            assert not _is_mapped(obj), "an engine keeps whole arrays, no views of them"
-        return None
-
-
-class _Loader(pickle.Unpickler):
-    """Reads a manifest, with the folder's own files only; the folder is private to its user."""
-
-    def __init__(self, source: io.BytesIO, room: Room, query: Query) -> None:
-        super().__init__(source)
-        self._room = room
-        self._query = query
-
-    def persistent_load(self, pid: Any) -> Any:
-        kind, *rest = pid
-        if kind == "array":
-            return self._room.map_again(*rest)
-        return {"room": self._room, "query": self._query}[kind]
+_OWNER = "owner"
+_LOCK = "lock"
+_FAILURES = (OSError, StorageError, NotSaved)
 
 
 @dataclass(slots=True)
@@ -234,147 +57,225 @@ class Arena:
 
     run: str
     places: Places
+    refused: Counter[str] = field(default_factory=Counter)
+    """Why engines were not kept, or not used, and how often."""
     _mine: dict[int, tuple[Live, Room]] = field(default_factory=dict)
     _open: dict[int, Room] = field(default_factory=dict)
+    _own: OwnEngines = field(default_factory=OwnEngines)
+    """Engines for which there was no room."""
+    _digest: tuple[Query, str] | None = None
 
     def __post_init__(self) -> None:
-        for base in (self.places.memory, self.places.disk):
-            base.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if base.stat().st_uid != os.getuid():
-                raise PermissionError(f"{base} belongs to somebody else")
+        plain(self.run)
         sweep(self.places, self.run)
-        self._home.mkdir(mode=0o700, exist_ok=True)
-        (self._home / f"owner-{os.getppid()}").touch()
-
-    @property
-    def _home(self) -> Path:
-        return self.places.memory / self.run
+        with self._attempt(), self._home():
+            pass
 
     def take(self, number: int, token: str, query: Query) -> Live | None:
         """The engine of this very state, if it is somewhere; it is the caller's until `put`."""
         self._leave(number)
-        live, room = self._mine.pop(number, (None, None))
-        self._mine = {n: (own, at) for n, (own, at) in self._mine.items() if at.holds(own.token)}
+        mine = self._mine.pop(number, None)
         found = None
-        for folder in self._home.glob(f"{number}-*"):
-            lock = _try_lock(folder / "lock")
-            if lock is None:
-                continue
-            here = Room(self.places, folder, lock)
-            if found is not None or not here.holds(token):
-                here.remove()
-            elif room is not None and live is not None and live.token == token:
-                room.resume(lock, token)
-                self._open[number], found = room, live
-            else:
-                self._open[number], found = here, here.load(token, query)
-        return found
+        with self._attempt(), self._home() as home:
+            self._mine = {
+                n: (own, at)
+                for n, (own, at) in self._mine.items()
+                if is_published(home, at.name, own.token)
+            }
+            for name in home.names():
+                here = self._enter(home, name) if name.startswith(f"{number}-") else None
+                if here is None:
+                    continue
+                if found is not None or not here.holds(token):
+                    here.remove()
+                else:
+                    found = self._found(here, mine, Subject(self._of(query), number, token), query)
+        return found or self._own.take(number, token, query)
 
     def memory(self, number: int) -> Memory:
         """Where a new engine's arrays live."""
         self._leave(number)
-        making = self._home / f"making-{uuid.uuid4().hex}"
-        making.mkdir(mode=0o700)
-        lock = _try_lock(making / "lock")
-        assert lock is not None, "nobody else knows this folder"
-        folder = self._home / f"{number}-{making.name}"
-        making.rename(folder)
-        room = Room(self.places, folder, lock)
-        self._open[number] = room
-        return room
+        with self._attempt(), self._home() as home:
+            making = f"making-{uuid.uuid4().hex}"
+            home.folder(making).close()
+            folder = f"{number}-{making}"
+            lock = _try_lock(home, making)
+            home.rename(making, folder)
+            if lock is not None:
+                room = Room(self.places, self.run, home.folder(folder, create=False), lock)
+                self._open[number] = room
+                return room
+        return self._own.memory(number)
 
     def put(self, number: int, live: Live) -> None:
         """Let whoever gets the next batch go on from here."""
-        room = self._open.pop(number)
-        try:
-            room.publish(live)
-        except OSError:  # no room for the manifest: the next batch rebuilds the engine
-            room.remove()
+        room = self._open.pop(number, None)
+        if room is None:
+            self._own.put(number, live)
             return
-        self._mine[number] = (live, room)
+        subject = Subject(self._of(live.engine.query), number, live.token)
+        try:
+            room.publish(live, subject)
+        except _FAILURES as error:
+            self._refuse(error)
+            room.remove()
+        else:
+            self._mine[number] = (live, room)
 
     def drop(self, number: int, live: Live) -> None:
         """Forget an engine that was left half-way."""
         if self._open.get(number) is live.engine.windows.memory:
             self._leave(number)
 
+    def _found(
+        self, here: Room, mine: tuple[Live, Room] | None, subject: Subject, query: Query
+    ) -> Live | None:
+        """The engine in a room, if it can be used; else the room goes."""
+        room = here
+        try:
+            if mine is not None and mine[1].name == here.name and mine[0].token == subject.token:
+                live, room = mine
+                room.resume(here, subject.token)
+            else:
+                live = room.load(subject, query)
+        # Whatever a manifest may hold, the engine can be rebuilt from the store.
+        except Exception as error:
+            self._refuse(error)
+            room.remove()
+            here.release()
+            return None
+        self._open[subject.number] = room
+        return live
+
     def _leave(self, number: int) -> None:
         room = self._open.pop(number, None)
         if room is not None:
             room.remove()
 
+    def _of(self, query: Query) -> str:
+        """What tells the query from others; a run has one."""
+        if self._digest is None or self._digest[0] is not query:
+            self._digest = query, query_digest(query)
+        return self._digest[1]
+
+    @contextlib.contextmanager
+    def _home(self) -> Iterator[Folder]:
+        """The folder of the run, which says who its owners are."""
+        with open_beside(self.places.memory) as base, base.folder(self.run) as home:
+            owner = f"{_OWNER}-{os.getppid()}-{_process_namespace()}"
+            if not home.has(owner):
+                home.write(owner)
+            yield home
+
+    def _enter(self, home: Folder, name: str) -> Room | None:
+        """The room of that name, if its lock is free."""
+        try:
+            folder = home.folder(name, create=False)
+        except (OSError, StorageError):
+            return None
+        lock = _try_lock(home, name)
+        if lock is None:
+            folder.close()
+            return None
+        return Room(self.places, self.run, folder, lock)
+
+    @contextlib.contextmanager
+    def _attempt(self) -> Iterator[None]:
+        """What fails in here is as if there were no arena; why is counted."""
+        try:
+            yield
+        except _FAILURES as error:
+            self._refuse(error)
+
+    def _refuse(self, error: Exception) -> None:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        self.refused[f"{type(error).__name__}: {reason}"] += 1
+
 
 def sweep(places: Places, run: str) -> None:
     """Remove what other runs left behind that have no owner, or no use since long."""
-    for home in places.memory.iterdir():
-        if home.name == run or home == places.disk or not home.is_dir():
-            continue
-        owners = [int(p.name.partition("-")[2]) for p in home.glob("owner-*")]
-        ages = [time.time() - p.stat().st_mtime for p in (home, *_existing(home.iterdir()))]
-        if (owners and not any(map(_alive, owners))) or min(ages) > _UNUSED_SECONDS:
-            remove(places, home.name)
+    kept = {run}
+    with _as_far_as_it_goes(), open_beside(places.memory, create=False) as base:
+        for name in set(base.names()) - {run}:
+            with _as_far_as_it_goes():
+                with base.folder(name, create=False) as home:
+                    gone = _abandoned(home) or _age(home) > places.unused_seconds
+                if gone:
+                    remove(places, name)
+                else:
+                    kept.add(name)
+    with _as_far_as_it_goes(), open_beside(places.disk, create=False) as base:
+        for name in set(base.names()) - kept:  # of runs whose shared memory was emptied
+            with _as_far_as_it_goes():
+                with base.folder(name, create=False) as home:
+                    gone = _age(home) > places.unused_seconds
+                if gone:
+                    base.remove(name)
 
 
 def remove(places: Places, run: str) -> None:
     """Remove everything of a run, or of all runs whose names begin so."""
-    for base in (places.disk, places.memory):
-        for home in base.glob(f"{run}*"):
-            shutil.rmtree(home, ignore_errors=True)
+    plain(run)
+    for where in (places.disk, places.memory):
+        with _as_far_as_it_goes(), open_beside(where, create=False) as base:
+            for name in base.names():
+                if name.startswith(run):
+                    base.remove(name)
 
 
-def _existing(paths: Any) -> list[Path]:
-    return [p for p in paths if p.exists()]
+def _as_far_as_it_goes() -> contextlib.suppress:
+    return contextlib.suppress(OSError, StorageError)
+
+
+def _abandoned(home: Folder) -> bool:
+    """Whether a run had owners, and none of them lives."""
+    owners = [name.split("-") for name in home.names() if name.startswith(f"{_OWNER}-")]
+    here = str(_process_namespace())
+    return bool(owners) and all(
+        pid.isdecimal() and namespace in ([], [here]) and not _alive(int(pid))
+        for _, pid, *namespace in owners
+    )
+
+
+def _age(home: Folder) -> float:
+    """Seconds since something was made or removed in a folder or in one directly below it."""
+    newest = os.fstat(home.handle).st_mtime
+    for name in home.names():
+        with contextlib.suppress(OSError):
+            newest = max(newest, home.stat(name).st_mtime)
+    return time.time() - newest
+
+
+def _process_namespace() -> int:
+    """Which processes the ids of processes mean: each container has its own."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
 
 
 def _alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         pass
     return True
 
 
-def _try_lock(path: Path) -> int | None:
-    """The lock, or None if somebody has it or it is gone."""
+def _try_lock(home: Folder, room: str) -> int | None:
+    """The lock of a room, or None if somebody has it or it is gone."""
     try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return None
-    return lock
-
-
-def _make_file(path: Path, bytes_: int) -> bool:
-    """Reserve a file, so that writing to its mapping cannot fail for want of room."""
-    try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError:
-        return False
-    try:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file, 0, bytes_)
-        else:
-            os.ftruncate(file, bytes_)
-    except OSError:
-        path.unlink()
-        return False
-    finally:
-        os.close(file)
-    return True
-
-
-def _is_mapped(array: Array) -> bool:
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
-        owner = owner.base
-    return isinstance(owner, mmap.mmap)
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
+        with home.folder(room, create=False) as folder:
+            lock = folder.open(_LOCK, os.O_RDWR | os.O_CREAT)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if folder.stat(_LOCK).st_ino == os.fstat(lock).st_ino:
+                    return lock
+            except OSError:
+                pass
+            os.close(lock)
+    except (OSError, StorageError):
+        pass
+    return None

@@ -1,4 +1,4 @@
-"""Private folders in places that others can write to: shared memory, the folder for temporary files.
+"""Private folders in places that others can write to: shared memory, folders for temporary files.
 
 Whoever may create files there can create ours first: a link, or a folder of their own under the
 name that we would have used. So a folder is never used by its path alone.

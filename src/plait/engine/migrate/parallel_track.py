@@ -46,6 +46,7 @@ from plait.engine.migrate.record import Migration, Order
 from plait.engine.probe import chosen_tuples, length
 from plait.engine.states import State, Tuples
 from plait.engine.tree import TreeEngine
+from plait.kernels.memory import NotSaved, Saved
 from plait.plan.boxes import Box
 from plait.plan.jtree import Node
 from plait.plan.steps import stream_set
@@ -89,6 +90,32 @@ class ParallelTrack:
     def describe(self, *, pause: float, reason: str) -> None:
         """Put into the record what only the caller knows."""
         self._was = replace(self._was, pause=pause, reason=reason)
+
+    def to_state(self) -> Saved:
+        """How far the stage has come, between two batches of it."""
+        if self.old is None or self._held is not None:
+            raise NotSaved("results that are held back")
+        was = self._was
+        return {
+            "old": self.old.to_state(),
+            "new": self.new.to_state(),
+            "mark": self.mark.to_state(),
+            "batches": self._batches,
+            "results": [self._results["old"], self._results["new"]],
+            "record": [was.start, was.pause, was.reason],
+        }
+
+    def set_state(self, saved: Saved) -> None:
+        """Go on from another stage between the same plans, on windows that are the same already."""
+        if self.old is None:
+            raise ValueError("there is nothing old in these windows")
+        self.old.set_state(saved["old"])
+        self.new.set_state(saved["new"])
+        self.mark.set_state(saved["mark"])
+        self._batches = int(saved["batches"])
+        self._results["old"], self._results["new"] = map(int, saved["results"])
+        start, pause, reason = saved["record"]
+        self._was = replace(self._was, start=start, pause=pause, reason=reason)
 
     # -- what the engine holds and has counted
 

@@ -1,0 +1,85 @@
+"""Engines as data: everything that an engine consists of, and an engine from that.
+
+*Correct output.* An engine made from the description of another one finds from the next batch on
+the same results as that one would have found.
+
+*Invariants.* A description has only what cannot be computed from the query: the plan, the stored
+rows with their indexes, and the counters. All else is made by the same constructors that make a new
+engine, on windows that are filled first; so a description can name no code, and one that does not
+fit is refused before it is used. Arrays are handed over as they are, not copied.
+
+*When.* Between two batches. An engine in which something is under way beyond that, results held
+back or tuples that wait, has no description (`NotSaved`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from plait.engine.engines import Engine, make_engine
+from plait.engine.migrate.parallel_track import ParallelTrack
+from plait.engine.migrate.strategy import settled
+from plait.engine.tree import TreeEngine
+from plait.engine.windows import Windows
+from plait.kernels.memory import HEAP, Memory, Saved
+from plait.plan.jtree import Join, Leaf
+from plait.plan.routed import Plan, routed
+from plait.plan.serde import from_dict, to_dict
+from plait.query.query import Query
+from plait.tuning import Tuning
+
+
+def engine_to_state(engine: Engine) -> Saved:
+    """What an engine consists of; its arrays are still its own."""
+    engine = settled(engine)
+    if isinstance(engine, ParallelTrack):
+        assert engine.old is not None, "it is settled"
+        plans: list[Plan] = [engine.old.plan, engine.plan]
+    else:
+        plans = [engine.plan if isinstance(engine, TreeEngine) else engine.settings]
+    windows = engine.windows
+    return {
+        "plans": [_plan_to_dict(plan) for plan in plans],
+        "tuning": asdict(windows.tuning),
+        "memory_limit": engine.memory_limit,
+        "windows": windows.to_state(),
+        "rule": [windows.purge, windows.hash_bits],
+        "state": engine.to_state(),
+    }
+
+
+def engine_from_state(query: Query, saved: Saved, memory: Memory = HEAP) -> Engine:
+    """An engine that goes on where the described one stopped, with its arrays."""
+    purge, hash_bits = saved["rule"]
+    indexes = dict(enumerate(map(_indexes, saved["windows"]["bases"])))
+    tuning = Tuning(**{name: int(size) for name, size in saved["tuning"].items()})
+    windows = Windows(
+        query, indexes, hash_bits=int(hash_bits), memory=memory, purge=purge, tuning=tuning
+    )
+    windows.set_state(saved["windows"])
+    plan, *others = [_plan(value, query) for value in saved["plans"]]
+    limit = None if saved["memory_limit"] is None else int(saved["memory_limit"])
+    engine: Engine = make_engine(query, plan, windows=windows, memory_limit=limit)
+    for new in others:
+        if not isinstance(engine, TreeEngine) or not isinstance(new, Join | Leaf):
+            raise ValueError("only trees of joins run beside each other")
+        engine = ParallelTrack(engine, new)
+    engine.set_state(saved["state"])
+    return engine
+
+
+def _indexes(base: Saved) -> list[tuple[int, ...]]:
+    """The indexes of a window, to have them from the beginning."""
+    return [tuple(map(int, index["classes"])) for index in base["window"]["indexes"]]
+
+
+def _plan_to_dict(plan: Plan) -> dict[str, object]:
+    if isinstance(plan, Join | Leaf):
+        return to_dict(plan)
+    return {"router": type(plan).__name__.lower(), **asdict(plan)}
+
+
+def _plan(value: object, query: Query) -> Plan:
+    if isinstance(value, dict) and "router" in value:
+        return routed(**{"name" if key == "router" else key: v for key, v in value.items()})
+    return from_dict(value, query)
