@@ -48,6 +48,27 @@ def test_oracle_awkward_keys(spark: SparkSession) -> None:
         assert found == expected and expected
 
 
+def test_oracle_awkward_names(spark: SparkSession) -> None:
+    """Regression: Spark took a dot in the name of an input's column for a field of a struct."""
+    table = pa.table(
+        {
+            "ts": pa.array([0, 1, 2], pa.timestamp("us", tz="UTC")),
+            "k.x": pa.array([1, 2, 2]),
+            "x + a.y": pa.array([1, 0, 5]),
+            "a`b": pa.array([7, 8, 9]),
+        }
+    )
+    frames = {"a": spark.createDataFrame(table), "b": spark.createDataFrame(table)}
+    question = (
+        plait.join(**frames)
+        .on("a.`k.x` = b.`k.x`", "a.`x + a.y` > b.`x + a.y`")
+        .within("1 second")
+        .select("a.`a``b` AS `one.two`", "b.`a``b` AS other")
+    )
+    found = multiset(question.to_df().toArrow().cast(question.query.schema))
+    assert found == oracle(question.query, dict.fromkeys("ab", table)) == {(9, 8): 1}
+
+
 def test_static_and_streaming_are_not_mixed(spark: SparkSession) -> None:
     static = spark.createDataFrame([(1,)], "k bigint").selectExpr("k", "current_timestamp() AS ts")
     rate = spark.readStream.format("rate").load().selectExpr("value AS k", "timestamp AS ts")

@@ -35,6 +35,7 @@ from plait.optimize.model import Cost, Model, bits
 from plait.optimize.statistics import PROBABILITY, Estimate, Statistics, streams_mask
 from plait.plan.jtree import Node, joins
 from plait.plan.labels import plan_label
+from plait.query.names import quoted
 from plait.query.query import Query
 
 _TRIES = 2
@@ -319,7 +320,7 @@ def _window(query: Query) -> float:
 
 
 def _names(query: Query, streams: int) -> str:
-    return " ⋈ ".join(name for i, name in enumerate(query.names) if streams >> i & 1)
+    return " ⋈ ".join(quoted(name) for i, name in enumerate(query.names) if streams >> i & 1)
 
 
 def _needs(cost: Cost, resource: Resource | None) -> str:

@@ -37,6 +37,8 @@ from plait.engine.monitor import Looked
 from plait.optimize.model import bits
 from plait.optimize.statistics import PROBABILITY, ROWS_PER_SECOND, SECONDS, Estimate, Statistics
 from plait.optimize.volumes import Volumes, volumes_of
+from plait.query.expr import Column
+from plait.query.names import quoted
 from plait.query.query import Query
 
 _FADES = 4.0
@@ -318,7 +320,7 @@ class Knowledge:
         batch = Estimate(self.span / self.batches, SECONDS) if self.batches else None
 
         def called(streams: int) -> str:
-            return " ".join(names[i] for i in bits(streams))
+            return " ".join(quoted(names[i]) for i in bits(streams))
 
         return Statistics(
             rates,
@@ -406,6 +408,6 @@ def _conditions(query: Query, joint: Mapping[int, Joint]) -> Iterable[tuple[str,
         i, j = bits(streams)
         shared = [c for c in classes if {i, j} <= c.streams]
         for c in shared:
-            left, right = (f"{query.names[s]}.{c.columns[s][0]}" for s in (i, j))
+            left, right = (Column(query.names[s], c.columns[s][0]) for s in (i, j))
             part = value ** (1 / len(shared))
             yield f"{left} = {right}", Estimate(part, PROBABILITY, age, sure)

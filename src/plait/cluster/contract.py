@@ -19,6 +19,7 @@ from plait.cluster.routing import Routing
 from plait.errors import CheckpointMismatch
 from plait.plan.steps import on_arrival
 from plait.query.bounds import show
+from plait.query.names import quoted
 from plait.query.query import Query
 
 FORMAT = 1
@@ -57,10 +58,7 @@ def contract(query: Query, routing: Routing) -> Contract:
     filters = tuple(str(query.residuals[r]) for r in sorted(early))
     delays = tuple(s.delay for s in query.streams)
     query = lean(query)
-    streams = tuple(
-        f"{s.name}({', '.join(f'{f.name} {f.type}' for f in s.fields)}) time {s.time}"
-        for s in query.streams
-    )
+    streams = tuple(f"{s.signature} time {quoted(s.time)}" for s in query.streams)
     return Contract(
         FORMAT,
         streams,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plait.cluster.routing import Routing
 from plait.plan.labels import class_labels
+from plait.query.names import quoted
 from plait.query.query import Query
 
 
@@ -37,8 +38,9 @@ def explain_routing(query: Query, routing: Routing) -> str:
         )
     cells = " x ".join(str(routing.shares[k]) for k in split)
     lines = [f"hypercube of {cells} cells by hash of {' x '.join(f'({labels[k]})' for k in split)}"]
-    widest = max(map(len, query.names))
-    for s, name in enumerate(query.names):
+    names = [quoted(name) for name in query.names]
+    widest = max(map(len, names))
+    for s, name in enumerate(names):
         mine = graph.classes_of(s)
         keys = ", ".join(f"({labels[k]})" for k in split if k in mine) or "no key"
         copies = _counted(len(routing.replicas(mine)), "processor")

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,8 +34,9 @@ from typing import Any
 
 from plait.errors import StatisticsError, UnknownStream, did_you_mean
 from plait.query.durations import micros
-from plait.query.expr import streams_of
+from plait.query.expr import Column, streams_of
 from plait.query.graph import KeyClass
+from plait.query.names import tokens, unquoted
 from plait.query.query import Query
 
 ROWS_PER_SECOND, PROBABILITY, SECONDS = "rows/s", "probability", "s"
@@ -46,6 +48,8 @@ _TABLES = {
     "at_most": PROBABILITY,
 }
 _ENTRIES = (*_TABLES, "batch")
+_EQUALS = re.compile(r"=(?=(?:[^`]*`[^`]*`)*[^`]*$)")
+"""An equals sign that is not in the name of a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,8 @@ class Estimate:
 class Statistics:
     """Estimates by name: rates by stream, selectivities by condition, joint ones by streams.
 
-    The streams of a joint selectivity are separated by spaces: "trades quotes news".
+    The streams of a joint selectivity are separated by spaces: "trades quotes news". Names that are
+    no plain words are quoted as `explain` shows them: "a.`x y` = b.k".
     """
 
     rates: Mapping[str, Estimate] = field(default_factory=dict)
@@ -265,7 +270,7 @@ def resolve(query: Query, statistics: Statistics) -> Resolved:
 def streams_mask(query: Query, names: str) -> int:
     """The streams of a joint selectivity as a bit mask."""
     found = 0
-    for name in names.split():
+    for name in map(unquoted, tokens(names)):
         if name not in query.names:
             raise UnknownStream(
                 f"there is a joint selectivity of {names!r}, but {name!r} is no stream of the "
@@ -306,7 +311,7 @@ def _selectivities(
     """The given selectivities: by class and pair of streams, and by residual."""
     texts = {str(expr): r for r, expr in enumerate(query.residuals)}
     members = {
-        f"{query.names[i]}.{column}": (k, i)
+        str(Column(query.names[i], column)): (k, i)
         for k, c in enumerate(query.graph.classes)
         for i, names in enumerate(c.columns)
         for column in names
@@ -317,7 +322,7 @@ def _selectivities(
         if text in texts:
             conditions[texts[text]] = estimate.value
             continue
-        ends = [members.get(side.strip()) for side in text.split("=")]
+        ends = [members.get(side.strip()) for side in _EQUALS.split(text)]
         left, right = ends if len(ends) == 2 else (None, None)
         if left is None or right is None or left[0] != right[0] or left[1] == right[1]:
             known = [*map(str, query.equalities), *texts]
@@ -349,7 +354,7 @@ def _pairs(
     else:
         fullest = max(rates[i] * max(query.bounds.matrix[i]) / 1e6 for i in members)
         value, why = 1 / max(1.0, fullest), "one partner per lookup"
-    names = " = ".join(f"{query.names[i]}.{key_class.columns[i][0]}" for i in members)
+    names = " = ".join(str(Column(query.names[i], key_class.columns[i][0])) for i in members)
     assumptions.append(f"the selectivity of {names} is not known: taken as {value:.4g}, {why}")
     return {**dict.fromkeys(missing, value), **known}
 

@@ -19,6 +19,7 @@ from plait.plan.labels import class_labels, class_texts, key_label, state_label
 from plait.plan.steps import indexes, on_arrival, steps, stream_set
 from plait.query.bounds import show
 from plait.query.durations import show_micros
+from plait.query.names import quoted
 from plait.query.query import Query
 
 WIDTH = 100
@@ -57,9 +58,10 @@ def explain(query: Query, plan: Node, notes: Notes | None = None) -> str:
 
 
 def _header(query: Query) -> Iterator[str]:
-    widest = max(map(len, query.names))
+    widest = max(len(quoted(name)) for name in query.names)
     streams = [
-        f"{s.name:<{widest}}  event time {s.time}, watermark delay {show_micros(s.delay)}"
+        f"{quoted(s.name):<{widest}}  event time {quoted(s.time)}, "
+        f"watermark delay {show_micros(s.delay)}"
         + ("" if s.idle is None else f", idle after {show_micros(s.idle)}")
         for s in query.streams
     ]

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from plait.errors import PlanError, did_you_mean
+from plait.query.names import quoted, unquoted
+from plait.query.names import tokens as tokens_of
 from plait.query.query import Query
 
 
@@ -35,7 +37,7 @@ class Leaf:
         return (self.stream,)
 
     def __str__(self) -> str:
-        return self.stream
+        return quoted(self.stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +144,14 @@ def mjoin(query: Query) -> Join:
 def parse_shape(query: Query, text: str) -> Node:
     """A plan from its shape, as `str` prints it, with default probe orders.
 
-    `((a b) c)` joins a with b and the result with c; `(a b c)` is an mjoin.
+    `((a b) c)` joins a with b and the result with c; `(a b c)` is an mjoin. A stream whose name is
+    no plain word stands in backquotes.
 
     >>> from plait.plan.examples import chain
     >>> parse_shape(chain(3), "((a b) c)").streams
     ('a', 'b', 'c')
     """
-    tokens = text.replace("(", " ( ").replace(")", " ) ").replace(",", " ").split()
+    tokens = tokens_of(text)
     _check_depth(query, tokens)
     position = 0
 
@@ -161,8 +164,9 @@ def parse_shape(query: Query, text: str) -> Node:
         if token == ")":
             raise PlanError(f"there is a ')' too many in the shape {text!r}")
         if token != "(":
-            query.index(token)
-            return Leaf(token)
+            name = unquoted(token)
+            query.index(name)
+            return Leaf(name)
         children = []
         while position < len(tokens) and tokens[position] != ")":
             children.append(node())

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from plait.plan.jtree import Node, joins
+from plait.query.expr import Column
 from plait.query.graph import KeyClass
+from plait.query.names import quoted
 from plait.query.query import Query
 
 
@@ -28,7 +30,9 @@ def class_labels(query: Query) -> tuple[str, ...]:
     (('sym',), ('a', 'b'))
     """
     classes = query.graph.classes
-    short = ["=".join(dict.fromkeys(n for names in c.columns for n in names)) for c in classes]
+    short = [
+        "=".join(dict.fromkeys(quoted(n) for names in c.columns for n in names)) for c in classes
+    ]
     times = Counter(short)
     return tuple(
         label if times[label] == 1 else "=".join(_attributes(query, c))
@@ -43,7 +47,7 @@ def state_label(query: Query, streams: Iterable[int]) -> str:
     >>> state_label(trades_quotes_news, {1, 0})
     'trades⋈quotes'
     """
-    return "⋈".join(query.names[i] for i in sorted(streams))
+    return "⋈".join(quoted(query.names[i]) for i in sorted(streams))
 
 
 def key_label(labels: tuple[str, ...], classes: Iterable[int]) -> str:
@@ -57,7 +61,7 @@ def key_label(labels: tuple[str, ...], classes: Iterable[int]) -> str:
 
 def _attributes(query: Query, key: KeyClass) -> list[str]:
     pairs = zip(query.names, key.columns, strict=True)
-    return [f"{stream}.{name}" for stream, names in pairs for name in names]
+    return [str(Column(stream, name)) for stream, names in pairs for name in names]
 
 
 def plan_label(plan: Node) -> str:

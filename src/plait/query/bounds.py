@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from plait.errors import UnboundedPair, WindowError
 from plait.query.durations import show_micros
+from plait.query.names import quoted
 
 Matrix = tuple[tuple[int | None, ...], ...]
 
@@ -140,11 +141,11 @@ def show(names: Sequence[str], bounds: Bounds) -> str:
     """
     if (width := bounds.uniform) is not None:
         return f"all within {show_micros(width)}"
-    d = bounds.matrix
+    d, shown = bounds.matrix, [quoted(name) for name in names]
     parts = [
         f"{a} {_signed(-d[j][i])} <= {b} <= {a} {_signed(d[i][j])}"
-        for i, a in enumerate(names)
-        for j, b in enumerate(names)
+        for i, a in enumerate(shown)
+        for j, b in enumerate(shown)
         if i < j
     ]
     return ", ".join(parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plait.query.bounds import show
+from plait.query.names import quoted
 from plait.query.query import Query
 
 
@@ -34,11 +35,7 @@ def _parts(query: Query) -> list[tuple[str, list[str]]]:
     return [
         (
             "streams",
-            [
-                f"{s.name}({', '.join(f'{f.name} {f.type}' for f in s.fields)}) by {s.time}, "
-                f"delayed by {s.delay} µs"
-                for s in query.streams
-            ],
+            [f"{s.signature} by {quoted(s.time)}, delayed by {s.delay} µs" for s in query.streams],
         ),
         ("equalities", [str(e) for e in query.equalities]),
         ("bounds", [show(query.names, query.bounds)]),

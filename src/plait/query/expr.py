@@ -4,6 +4,10 @@ An expression is total: where SQL would fail on a row (division by zero, an inte
 overflows, a cast that has no value) it is null. A condition is evaluated as early as its inputs
 are there, on combinations that may never become results; if it could fail, the answer would
 depend on the plan.
+
+The text of an expression is for people, but it is also what a checkpoint remembers of a condition.
+So different expressions have different texts: names are quoted where they are no plain words, and
+a constant whose type does not show is written as a cast.
 """
 
 from __future__ import annotations
@@ -11,10 +15,12 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 
 import pyarrow as pa
 
 from plait.query.durations import show_micros
+from plait.query.names import quoted
 
 COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "nseq": "<=>"}
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%"}
@@ -53,7 +59,7 @@ class Column:
     name: str
 
     def __str__(self) -> str:
-        return f"{self.stream}.{self.name}"
+        return f"{quoted(self.stream)}.{quoted(self.name)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +73,41 @@ class Literal:
     type: pa.DataType
 
     def __str__(self) -> str:
-        if self.value is None:
-            return "NULL"
-        if isinstance(self.value, str):
-            return "'" + self.value.replace("'", "''") + "'"
-        if isinstance(self.value, bool):
-            return str(self.value).upper()
-        if isinstance(self.value, bytes):
-            return f"X'{self.value.hex().upper()}'"
-        if isinstance(self.value, dt.timedelta):
-            return f"INTERVAL '{show_micros(self.value // dt.timedelta(microseconds=1))}'"
-        if isinstance(self.value, dt.datetime):
-            return f"TIMESTAMP '{self.value}'"
-        if isinstance(self.value, dt.date):
-            return f"DATE '{self.value}'"
-        return str(self.value)
+        text, shown = _constant(self.value)
+        return text if shown == self.type else f"CAST({text} AS {self.type})"
+
+
+def _constant(value: object) -> tuple[str, pa.DataType]:
+    """A constant as SQL writes it, and the type that it has when it is read."""
+    match value:
+        case None:
+            return "NULL", pa.null()
+        case str():
+            return "'" + value.replace("'", "''") + "'", pa.string()
+        case bool():
+            return str(value).upper(), pa.bool_()
+        case bytes():
+            return f"X'{value.hex().upper()}'", pa.binary()
+        case int():
+            return str(value), pa.int64()
+        case float():
+            # A number without an exponent is a decimal.
+            text = str(value)
+            return (text if {"e", "n"} & set(text) else f"{text}e0"), pa.float64()
+        case Decimal():
+            _, digits, exponent = value.as_tuple()
+            scale = -exponent if isinstance(exponent, int) else 0
+            precision = min(max(len(digits), scale, 1), 38)
+            return f"{value:f}", pa.decimal128(precision, max(scale, 0))
+        case dt.timedelta():
+            micros = show_micros(value // dt.timedelta(microseconds=1))
+            return f"INTERVAL '{micros}'", pa.duration("us")
+        case dt.datetime():
+            zone = None if value.tzinfo is None else "UTC"
+            return f"TIMESTAMP '{value}'", pa.timestamp("us", zone)
+        case dt.date():
+            return f"DATE '{value}'", pa.date32()
+    return str(value), pa.null()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +170,19 @@ def _text(call: Call) -> str:
         return f"({arg})" if weak else str(arg)
 
     a = call.args
-    infix = COMPARISONS | ARITHMETIC | LOGIC
+    infix = COMPARISONS | ARITHMETIC
+    if call.op in LOGIC:
+        return f" {LOGIC[call.op]} ".join(inner(arg, binding) for arg in a)
     if call.op in infix:
-        associative = call.op in LOGIC
-        right = inner(a[1], binding if associative else binding + 1)
+        right = inner(a[1], binding + 1)
         left = inner(a[0], binding + 1 if call.op in COMPARISONS else binding)
         return f"{left} {infix[call.op]} {right}"
     if call.op == "not":
         return f"NOT {inner(a[0], binding)}"
     if call.op == "neg":
-        return f"-{inner(a[0], binding)}"
+        # Two signs would begin a comment, and the sign of a constant is part of it.
+        text = inner(a[0], binding)
+        return f"-({text})" if isinstance(a[0], Literal) or text.startswith("-") else f"-{text}"
     if call.op == "is_null":
         return f"{inner(a[0], binding + 1)} IS NULL"
     if call.op == "in":

@@ -21,6 +21,7 @@ import pyarrow as pa
 from plait.errors import DisconnectedJoin, TypeMismatch
 from plait.query.expr import Column
 from plait.query.keys import common_type
+from plait.query.names import quoted
 
 if TYPE_CHECKING:
     from plait.query.query import Equality, Stream
@@ -104,19 +105,20 @@ def join_graph(streams: tuple[Stream, ...], equalities: tuple[Equality, ...]) ->
         raise DisconnectedJoin(
             f"nothing joins {', '.join(first)} with {', '.join(second)}: "
             "the result would be their cross product",
-            remedy=f"add an equality such as {first[0]}.key = {second[0]}.key",
+            remedy=f"add an equality such as {quoted(first[0])}.key = {quoted(second[0])}.key",
         )
     return graph
 
 
 def _key_class(streams: Sequence[Stream], position: dict[str, int], group: set[Column]) -> KeyClass:
     columns: list[list[str]] = [[] for _ in streams]
-    for column in sorted(group, key=str):
+    members = sorted(group, key=lambda c: (c.stream, c.name))
+    for column in members:
         columns[position[column.stream]].append(column.name)
-    types = [streams[position[c.stream]].type_of(c.name) for c in sorted(group, key=str)]
+    types = [streams[position[c.stream]].type_of(c.name) for c in members]
     common = common_type(types)
     if common is None:
-        named = ", ".join(f"{c} ({t})" for c, t in zip(sorted(group, key=str), types, strict=True))
+        named = ", ".join(f"{c} ({t})" for c, t in zip(members, types, strict=True))
         raise TypeMismatch(
             f"these attributes are to be equal, but have no common type: {named}",
             remedy="cast them to one type",

@@ -28,6 +28,7 @@ from plait.query.evaluate import type_of
 from plait.query.expr import Call, Column, Expr, columns_of, conjuncts, streams_of
 from plait.query.graph import JoinGraph, join_graph
 from plait.query.keys import common_type, plain
+from plait.query.names import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,12 @@ class Stream:
     def schema(self) -> pa.Schema:
         """The columns as an Arrow schema."""
         return pa.schema([(f.name, f.type) for f in self.fields])
+
+    @property
+    def signature(self) -> str:
+        """The name and the columns with their types: `a(ts timestamp[us], k int64)`."""
+        columns = ", ".join(f"{quoted(f.name)} {f.type}" for f in self.fields)
+        return f"{quoted(self.name)}({columns})"
 
     def type_of(self, column: str) -> pa.DataType:
         """The type of a column, or UnknownColumn."""
@@ -88,7 +95,8 @@ class Output:
     expr: Expr
 
     def __str__(self) -> str:
-        return str(self.expr) if str(self.expr) == self.name else f"{self.expr} AS {self.name}"
+        text = str(self.expr)
+        return text if text == self.name else f"{text} AS {quoted(self.name)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +165,7 @@ def resolve(streams: Sequence[Stream], name: str, stream: str | None = None) -> 
     if len(owners) > 1:
         raise AmbiguousColumn(
             f"column {name!r} is in several streams: {', '.join(owners)}",
-            remedy=f"write {owners[0]}.{name}",
+            remedy=f"write {Column(owners[0], name)}",
         )
     if not owners:
         known = dict.fromkeys(f.name for s in streams for f in s.fields)
@@ -180,7 +188,8 @@ def make_query(
     streams = tuple(streams)
     _check_streams(streams)
     equalities: set[Equality] = set()
-    residuals: dict[str, Expr] = {}
+    # By value and by text: 0.0 and -0.0 are equal values, but not the same constant.
+    residuals: dict[tuple[str, Expr], None] = {}
     for condition in conditions:
         for part in conjuncts(condition):
             _check_columns(streams, part)
@@ -189,13 +198,13 @@ def make_query(
                 equalities.add(equality)
             else:
                 check_condition(streams, part)
-                residuals[str(part)] = part
+                residuals[str(part), part] = None
     ordered = tuple(sorted(equalities, key=lambda e: _order(streams, e)))
     join_graph(streams, ordered)
     query = Query(
         streams,
         ordered,
-        tuple(residuals[text] for text in sorted(residuals)),
+        tuple(expr for _, expr in sorted(residuals, key=lambda r: r[0])),
         close([s.name for s in streams], constraints),
         tuple(select) or _everything(streams),
     )
@@ -235,7 +244,8 @@ def check_time_column(stream: str, fields: Sequence[Field], time: str) -> None:
         )
     if not pt.is_timestamp(found.type):
         raise TimeColumnError(
-            f"the event-time column {stream}.{time} is of type {found.type}, not a timestamp",
+            f"the event-time column {Column(stream, time)} is of type {found.type}, "
+            "not a timestamp",
             remedy=f"cast it to a timestamp first; {choice}",
         )
 

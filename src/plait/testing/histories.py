@@ -90,10 +90,7 @@ def stream_table(stream: Stream, rows: Sequence[Mapping[str, object]]) -> pa.Tab
 
 def show_query(query: Query) -> str:
     """A query on a few lines, for the report of a failing example."""
-    streams = [
-        f"  {s.name}({', '.join(f'{f.name} {f.type}' for f in s.fields)}) delay {s.delay}"
-        for s in query.streams
-    ]
+    streams = [f"  {s.signature} delay {s.delay}" for s in query.streams]
     conditions = [*map(str, query.equalities), *map(str, query.residuals)]
     selected = ", ".join(map(str, query.select))
     return "\n".join(

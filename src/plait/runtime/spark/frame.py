@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # the name everybody uses
 
 from plait.adapt.loop import Setting
@@ -95,7 +95,9 @@ def results(
     keys = tuple(sorted(processor_keys(count))[: routing.processors])
     packets: DataFrame | None = None
     for s, stream in enumerate(asked.streams):
-        frame = without_watermark(frames[stream.name]).select([f.name for f in stream.fields])
+        frame = without_watermark(frames[stream.name]).select(
+            [_column(f.name) for f in stream.fields]
+        )
         pack = _pack(Packer(asked, s, routing, bool(late)), stream.schema, keys)
         packed = frame.mapInArrow(pack, spark_schema(_PACKETS))
         packets = packed if packets is None else packets.unionAll(packed)
@@ -148,13 +150,18 @@ def _master(session: SparkSession) -> str:
 def _with_instants(rows: DataFrame, processor: Processor) -> DataFrame:
     """Microseconds as instants where the query has instants."""
     meant = [*processor.query.schema, *(aside_schema(processor.query) if processor.aside else ())]
-    columns = [F.col("`" + f.name.replace("`", "``") + "`") for f in meant]
+    columns = [_column(f.name) for f in meant]
     return rows.select(
         [
             F.timestamp_micros(c).alias(f.name) if is_instant(f.type) else c
             for c, f in zip(columns, meant, strict=True)
         ]
     )
+
+
+def _column(name: str) -> Column:
+    """A column by its name, which may have dots and backquotes in it."""
+    return F.col("`" + name.replace("`", "``") + "`")
 
 
 def _observed(found: DataFrame, called: str) -> DataFrame:
