@@ -96,7 +96,8 @@ def results(
     packets: DataFrame | None = None
     for s, stream in enumerate(asked.streams):
         frame = without_watermark(frames[stream.name]).select(
-            [_column(f.name) for f in stream.fields]
+            # Spark parses the names once more on its way to Python: plain ones, then.
+            [_column(f.name).alias(f"c{i}") for i, f in enumerate(stream.fields)]
         )
         pack = _pack(Packer(asked, s, routing, bool(late)), stream.schema, keys)
         packed = frame.mapInArrow(pack, spark_schema(_PACKETS))

@@ -35,10 +35,12 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns of `schema`, in its types: Spark labels instants with the session's time zone."""
+    """The columns under the names and types of `schema`, which come in its order.
+
+    Spark labels instants with the session's time zone.
+    """
     arrays = []
-    for field in schema:
-        array = batch.column(field.name)
+    for array, field in zip(batch.columns, schema, strict=True):
         if array.type != field.type and pt.is_timestamp(array.type):
             array = array.cast(field.type)
         arrays.append(array)
