@@ -6,15 +6,29 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from plait.cluster.contract import FORMAT, Contract, check_contract, contract, delays_before
+from plait.cluster.contract import (
+    FORMAT,
+    Contract,
+    check_contract,
+    contract,
+    delays_before,
+    routing_seed,
+)
 from plait.cluster.routing import route
 from plait.errors import CheckpointMismatch
 from plait.plan.examples import trades_quotes_news as query
 from plait.query.query import Field, Query, Stream
 
 
-def made(asked: Query = query) -> Contract:
-    return contract(asked, route(asked.graph, 2))
+def made(asked: Query = query, seed: int | None = None) -> Contract:
+    return contract(asked, route(asked.graph, 2, seed=seed))
+
+
+def before_seeds() -> str:
+    """A contract as versions without seeds wrote it."""
+    text = json.loads(made().to_json())
+    del text["hash"]
+    return json.dumps(text)
 
 
 def test_delays_and_timeouts_may_change() -> None:
@@ -83,3 +97,37 @@ def test_state_without_a_contract_is_refused() -> None:
 def _retyped(stream: Stream, column: str, type_: pa.DataType) -> Stream:
     fields = (Field(f.name, type_) if f.name == column else f for f in stream.fields)
     return replace(stream, fields=tuple(fields))
+
+
+def test_a_new_checkpoint_gets_a_fresh_seed_and_keeps_it() -> None:
+    seed = routing_seed([], made(), 77)
+    assert seed == 77
+    stored = made(seed=seed).to_json()
+    assert routing_seed([stored, stored], made(), 5) == 77
+    check_contract(stored, made(seed=77))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**64 - 1])
+def test_every_seed_is_written_and_read(seed: int) -> None:
+    assert routing_seed([made(seed=seed).to_json()], made(), 5) == seed
+
+
+def test_a_checkpoint_without_a_seed_goes_on_without_one() -> None:
+    """Its rows are where the hash without a secret put them."""
+    assert routing_seed([before_seeds()], made(), 5) is None
+    check_contract(before_seeds(), made())
+
+
+def test_rows_placed_by_another_seed_are_refused() -> None:
+    for stored in (before_seeds(), made(seed=6).to_json()):
+        with pytest.raises(CheckpointMismatch, match=r"another secret; tell .*checkpoint="):
+            check_contract(stored, made(seed=5))
+    with pytest.raises(CheckpointMismatch, match="another secret"):
+        check_contract(made(seed=6).to_json(), made())
+
+
+def test_of_several_joins_in_a_checkpoint_the_one_that_asks_the_same_tells_the_seed() -> None:
+    other = replace(query, select=query.select[:1])
+    stored = [made(other, 1).to_json(), made(seed=2).to_json()]
+    assert routing_seed(stored, made(), 5) == 2
+    assert routing_seed(stored, made(other), 5) == 1

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.cluster import rows as rows_module
 from plait.cluster.rows import decode_rows, encode_rows, gathered
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -53,7 +52,6 @@ def test_gathered_batches_are_the_same_rows(sizes: list[int], enough: int) -> No
     assert all(0 < batch.num_rows < enough + 9 for batch in found)
 
 
-def test_gathering_ends_before_offsets_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_module, "GATHERED_BYTES", 1000)
+def test_gathering_ends_before_offsets_overflow() -> None:
     batches = [pa.record_batch({"text": ["x" * n]}) for n in (400, 400, 400, 5000, 10)]
-    assert [batch.num_rows for batch in gathered(batches, 100)] == [2, 1, 1, 1]
+    assert [batch.num_rows for batch in gathered(batches, 100, 1000)] == [2, 1, 1, 1]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from plait.kernels.hashing import ALL_BITS
+from plait.kernels.hashing import make_secret
 from plait.kernels.index import finished, link, new_cursor, probe, sweep
 from plait.kernels.jit import Ids, Ints
 from plait.kernels.ring import (
@@ -40,7 +40,7 @@ class Chains:
         self.ring = Ring(tuning=Tuning(first_id=first_id))
         self.ring.add_column("nodes", np.int64, words=3)
         self.ring.add_column("ranks", np.uint8)
-        self.mask = np.uint64(int(ALL_BITS) ^ (int(ALL_BITS) >> hash_bits))
+        self.secret = make_secret(0, hash_bits)
         self.heads: Ids = np.full(64, (first_id - 1) & ID_MASK, np.uint32)
 
     @property
@@ -53,7 +53,7 @@ class Chains:
         rows = np.r_[self.ring.extend(n)]
         self.nodes[rows, 0], self.nodes[rows, 1] = times, keys
         ranks = self.ring.columns["ranks"]
-        link(self.ring.header, NO_TIMES, n, self.nodes, self.mask, self.heads, ranks, 128)
+        link(self.ring.header, NO_TIMES, n, self.nodes, self.secret, self.heads, ranks, 128)
 
     def expire(self, cutoff: int) -> None:
         """Drop from the front what is older than `cutoff`; later probes begin there."""
@@ -73,9 +73,9 @@ class Chains:
         keys, lo, hi = (np.array([p[i] for p in probes], np.int64) for i in range(3))
         cursor, found, visited = new_cursor(), Pairs(), 0
         while not finished(cursor, len(probes)):
-            header, mask = self.ring.header, self.mask
+            header, secret = self.ring.header, self.secret
             which, rows, seen = probe(
-                header, self.nodes, NO_TIMES, mask, self.heads, keys, lo, hi, cursor, limit
+                header, self.nodes, NO_TIMES, secret, self.heads, keys, lo, hi, cursor, limit
             )
             assert len(which) == len(rows) < limit + USUAL.walkers, "more than about `limit` pairs"
             assert len(which) >= limit or finished(cursor, len(probes)), "stopped too early"

@@ -31,9 +31,9 @@ def test_oracle_every_split_and_order(history: History) -> None:
     assert_lawful(history)
 
 
-@given(st.one_of(cases(late=True), crowds(late=True)))
-def test_oracle_late_rows(history: History) -> None:
-    assert_lawful(history)
+@given(st.one_of(cases(late=True), crowds(late=True)), st.integers(0, 2**64 - 1))
+def test_oracle_late_rows(history: History, seed: int) -> None:
+    assert_lawful(history, seed=seed)
 
 
 @given(cases())

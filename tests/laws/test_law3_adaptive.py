@@ -17,9 +17,10 @@ from plait.optimize.budget import Budget
 from plait.optimize.statistics import Statistics
 from plait.plan.enumerate import sample_plan
 from plait.plan.examples import chain
+from plait.plan.jtree import Node
 from plait.query.query import Query
 from plait.runtime.local import LocalRun
-from plait.testing.histories import History, cases, crowds
+from plait.testing.histories import History, cases, churns, crowds
 from plait.testing.laws import difference, expected
 from plait.testing.oracle import Result, multiset, oracle, split_late
 from plait.testing.policies import eager
@@ -131,6 +132,23 @@ def test_oracle_processors_that_decide_and_crash_thoroughly(
     history: History, processors: int, seed: int
 ) -> None:
     check_processors(history, processors, seed)
+
+
+@settings(max_examples=60)
+@given(churns(), SEEDS)
+def test_oracle_a_batch_in_pieces_whose_keys_come_and_go(history: History, seed: int) -> None:
+    """Between two pieces keys are forgotten, but none that a later piece has."""
+    random = Random(seed)
+    check_pieces(history, sample_plan(history.query, random))
+
+
+def check_pieces(history: History, plan: Node) -> None:
+    run = LocalRun(history.query, plan, adapt=eager(1.0, None), tuning=history.tuning)
+    found: Counter[Result] = Counter()
+    for batch in history.tables():
+        found += multiset(run.push(batch))
+    wanted, _ = expected(history)
+    assert found == wanted, f"{difference(found, wanted)}\n{history!r}"
 
 
 def test_the_laws_above_are_about_something() -> None:

@@ -17,9 +17,11 @@ from plait.plan.jtree import parse_shape
 from plait.query.bounds import global_window
 from plait.query.expr import Call, Column
 from plait.query.query import Field, Stream, make_query
+from plait.runtime.local import LocalRun
 from plait.testing.histories import History, Row
 from plait.testing.laws import assert_lawful
 from plait.testing.processors import Cluster
+from plait.tuning import Tuning
 
 
 def _row(ts: int) -> Row:
@@ -97,3 +99,18 @@ def test_keys_of_the_pieces_to_come_are_not_forgotten_by_processors() -> None:
     first = {name: table.slice(0, until[name]) for name, table in tables.items()}
     second = {name: table.slice(until[name]) for name, table in tables.items()}
     assert sum(cluster.run(batch, tasks=2).num_rows for batch in (first, second)) == 100_000
+
+
+def test_a_key_of_the_next_piece_is_not_forgotten() -> None:
+    """The same in six rows, with sizes of one: what the law found when the defect was put back."""
+    fields = (Field("ts", pa.timestamp("us")), Field("k", pa.string()))
+    streams = [Stream(name, fields, "ts") for name in "ab"]
+    same = Call("eq", (Column("a", "k"), Column("b", "k")))
+    query = make_query(streams, [same], global_window(2, 0))
+    rows = [{"ts": ts, "k": "x"} for ts in range(3)]
+    tuning = Tuning(
+        forget_keys=1, large_slices=1, piece_rows=1, pieces_per_window=1000, slice_rows=1
+    )
+    run = LocalRun(query, adapt=Policy(), tuning=tuning)
+    history = History(query, ({"a": rows, "b": rows[:2]}, {"b": rows[2:]}))
+    assert sum(run.push(batch).num_rows for batch in history.tables()) == 3

@@ -11,6 +11,7 @@ of late rows are no part of it.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -42,6 +43,8 @@ class Contract:
     """Conditions on one stream, which pack tasks check."""
     delays: tuple[int, ...] = ()
     """How late the rows of each stream may be, in microseconds."""
+    hash: str = ""
+    """The seed of the routing; empty where the hash has no secret."""
 
     def to_json(self) -> str:
         """For the state store."""
@@ -70,7 +73,30 @@ def contract(query: Query, routing: Routing) -> Contract:
         routing.processors,
         filters,
         delays,
+        "" if routing.seed is None else f"{routing.seed:016x}",
     )
+
+
+def routing_seed(stored: Sequence[str], asked: Contract, fresh: int) -> int | None:
+    """The seed to route by: the one of the checkpoint, or a fresh one if there is none yet.
+
+    The rows in a checkpoint are where the hash of its beginning put them. `stored` are the
+    contracts of all joins in it; among several, the one that asks the same.
+
+    >>> from plait.plan.examples import clique
+    >>> from plait.cluster.routing import route
+    >>> asked = contract(clique(3), route(clique(3).graph, 2))
+    >>> routing_seed([], asked, 7), routing_seed([asked.to_json()], asked, 7)
+    (7, None)
+    """
+    if not stored:
+        return fresh
+    wanted = json.loads(asked.to_json())
+    contracts = [json.loads(text) for text in stored]
+    told = wanted.keys() - {"hash", "filters", "delays"}  # what contracts of all versions have
+    same = [c for c in contracts if all(c.get(name) == wanted[name] for name in told)]
+    text = (same or contracts)[0].get("hash", "")
+    return int(text, 16) if text else None
 
 
 def check_contract(stored: str | None, asked: Contract) -> None:
@@ -94,7 +120,12 @@ def check_contract(stored: str | None, asked: Contract) -> None:
     compared = [name for name in {**old, **new} if name != "delays"]
     if "filters" not in old:  # it was written by a version that did not say
         compared.remove("filters")
-    if changed := [name for name in compared if old.get(name) != new.get(name)]:
+    if changed := [name for name in compared if not _same(name, old, new)]:
+        if changed == ["hash"]:
+            raise CheckpointMismatch(
+                "the rows in the checkpoint were divided among the processors by another secret",
+                remedy="tell the query where its checkpoint is: to_df(checkpoint=...)",
+            )
         raise CheckpointMismatch(
             "the checkpoint belongs to another query: "
             + "; ".join(
@@ -114,6 +145,11 @@ def delays_before(stored: str | None, asked: Contract) -> tuple[int, ...]:
     """
     found = tuple(_read(stored).get("delays", ()))
     return found if len(found) == len(asked.delays) else asked.delays
+
+
+def _same(name: str, old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether a part is unchanged; a contract of before there were seeds has none."""
+    return bool(old.get(name, "" if name == "hash" else None) == new.get(name))
 
 
 _REMEDY = "start this query with a new checkpoint location, or ask the old question"

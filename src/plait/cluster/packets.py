@@ -128,7 +128,8 @@ class Packer:
         for k in graph.classes_of(self.stream):
             if self.routing.shares[k] > 1:
                 name = graph.classes[k].columns[self.stream][0]
-                hashes[k] = hash_values(rows.column(name), graph.classes[k].type)
+                type_, seed = graph.classes[k].type, self.routing.seed
+                hashes[k] = hash_values(rows.column(name), type_, seed)
         sent = rows.select(needed)
         table = np.array(self.routing.table)
         cells = self.routing.cells(hashes, rows.num_rows)

@@ -156,6 +156,8 @@ class Processor:
     adapt: Setting | None = None
     """By what to change the plan while it runs; None leaves it as it is."""
     tuning: Tuning = USUAL
+    seed: int = 0
+    """What the hashes inside an engine follow from; any will do, and it need not be durable."""
 
     def run(
         self,
@@ -387,7 +389,8 @@ class Processor:
         if token:
             self._go_on_from(store, header)
         tuning = replace(self.tuning, portion_rows=self.tuning.result_rows)
-        windows = Windows(self.query, {}, memory=engines.memory(number), tuning=tuning)
+        memory = engines.memory(number)
+        windows = Windows(self.query, {}, memory=memory, tuning=tuning, seed=self.seed)
         engine = make_engine(self.query, self._plan(header), windows=windows)
         live = Live(token, engine, list(header["newest"]))
         rows: dict[int, list[pa.RecordBatch]] = {}

@@ -32,6 +32,12 @@ class Routing:
 
     shares: tuple[int, ...]
     table: tuple[int, ...]
+    seed: int | None = None
+    """What the hashes follow from; part of the checkpoint, whose rows are where they put them.
+
+    None is the hash without a secret, of checkpoints that were begun before there were seeds, and
+    of queries whose driver does not know where their checkpoint is.
+    """
 
     @property
     def processors(self) -> int:
@@ -62,6 +68,7 @@ def route(
     processors: int,
     rates: Sequence[float] | None = None,
     groups: int = USUAL.groups,
+    seed: int | None = None,
 ) -> Routing:
     """The routing of a query over a number of processors; unknown rates count as equal.
 
@@ -78,13 +85,13 @@ def route(
         shares = [1] * len(graph.classes)
         shares[everywhere[0]] = max(groups, processors)
         table = tuple(g * processors // shares[everywhere[0]] for g in range(max(shares)))
-        return Routing(tuple(shares), table)
+        return Routing(tuple(shares), table, seed)
     weights = rates or [1.0] * graph.size
     best = min(
         _share_vectors(len(graph.classes), processors),
         key=lambda shares: (_load(graph, shares, weights), prod(shares), shares),
     )
-    return Routing(best, tuple(range(prod(best))))
+    return Routing(best, tuple(range(prod(best))), seed)
 
 
 def _load(graph: JoinGraph, shares: Sequence[int], rates: Sequence[float]) -> float:

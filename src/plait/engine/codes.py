@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from plait.engine.columns import byte_strings, fixed_values, validity
-from plait.kernels.hashing import hash_integers, hash_strings
+from plait.kernels.hashing import hash_integers, hash_strings, make_secret
 from plait.kernels.intern import Interner
 from plait.kernels.jit import Bytes, Ints
 from plait.kernels.memory import HEAP, Memory, Saved
+from plait.kernels.unkeyed import unkeyed_integers, unkeyed_strings
 from plait.query.keys import plain
 from plait.tuning import USUAL, Tuning
 
@@ -34,10 +35,11 @@ class CodeBook:
         hash_bits: int = 64,
         memory: Memory = HEAP,
         tuning: Tuning = USUAL,
+        seed: int = 0,
     ) -> None:
         self.type = type_
         interned = pt.is_large_string(type_) or pt.is_large_binary(type_) or pt.is_decimal(type_)
-        self._interner = Interner(hash_bits, memory, tuning) if interned else None
+        self._interner = Interner(hash_bits, memory, tuning, seed) if interned else None
 
     def encode(self, values: pa.Array) -> tuple[Ints, Bytes | None]:
         """Codes, and one byte per value that is 0 where it is null (None if nothing is).
@@ -121,15 +123,22 @@ def _bits(values: pa.Array) -> Ints:
     return fixed_values(values).astype(np.int64, copy=False)
 
 
-def hash_values(values: pa.Array, type_: pa.DataType) -> npt.NDArray[np.uint64]:
-    """A hash of each value of a key class, the same wherever and whenever it is computed."""
+def hash_values(values: pa.Array, type_: pa.DataType, seed: int | None) -> npt.NDArray[np.uint64]:
+    """A hash of each value of a key class, the same wherever and whenever it is computed.
+
+    Without a seed it is the hash of checkpoints that were begun before there were seeds.
+    """
     values = plain_array(values)
     if values.type != type_:
         values = _cast_or_null(values, type_)
     if pt.is_decimal(type_):
         words = np.ascontiguousarray(fixed_values(values)).view(np.uint8).reshape(-1)
         starts = np.arange(len(values), dtype=np.int64) * 16
-        return hash_strings(words, starts, np.full(len(values), 16, np.int64))
-    if pt.is_large_string(type_) or pt.is_large_binary(type_):
-        return hash_strings(*byte_strings(values))
-    return hash_integers(_bits(values))
+        strings = words, starts, np.full(len(values), 16, np.int64)
+    elif pt.is_large_string(type_) or pt.is_large_binary(type_):
+        strings = byte_strings(values)
+    elif seed is None:
+        return unkeyed_integers(_bits(values))
+    else:
+        return hash_integers(_bits(values), make_secret(seed))
+    return unkeyed_strings(*strings) if seed is None else hash_strings(*strings, make_secret(seed))

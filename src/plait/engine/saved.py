@@ -43,18 +43,24 @@ def engine_to_state(engine: Engine) -> Saved:
         "tuning": asdict(windows.tuning),
         "memory_limit": engine.memory_limit,
         "windows": windows.to_state(),
-        "rule": [windows.purge, windows.hash_bits],
+        "rule": [windows.purge, windows.hash_bits, windows.seed],
         "state": engine.to_state(),
     }
 
 
 def engine_from_state(query: Query, saved: Saved, memory: Memory = HEAP) -> Engine:
     """An engine that goes on where the described one stopped, with its arrays."""
-    purge, hash_bits = saved["rule"]
+    purge, hash_bits, seed = saved["rule"]
     indexes = dict(enumerate(map(_indexes, saved["windows"]["bases"])))
     tuning = Tuning(**{name: int(size) for name, size in saved["tuning"].items()})
     windows = Windows(
-        query, indexes, hash_bits=int(hash_bits), memory=memory, purge=purge, tuning=tuning
+        query,
+        indexes,
+        hash_bits=int(hash_bits),
+        memory=memory,
+        purge=purge,
+        tuning=tuning,
+        seed=int(seed),
     )
     windows.set_state(saved["windows"])
     plan, *others = [_plan(value, query) for value in saved["plans"]]

@@ -55,10 +55,13 @@ class BaseWindow:
         hash_bits: int,
         memory: Memory = HEAP,
         tuning: Tuning = USUAL,
+        seed: int = 0,
     ) -> None:
         self.streams = frozenset({stream})
         classes = query.graph.classes_of(stream)
-        self.window = Window(classes, indexes, hash_bits=hash_bits, memory=memory, tuning=tuning)
+        self.window = Window(
+            classes, indexes, hash_bits=hash_bits, memory=memory, tuning=tuning, seed=seed
+        )
         self._stream = query.streams[stream]
         self._waits = [d for k, d in enumerate(query.bounds.matrix[stream]) if k != stream]
         self._others = [k for k in range(len(query.streams)) if k != stream]
@@ -165,10 +168,16 @@ class CombinedState:
         self._matrix = query.bounds.matrix
         self._others = [k for k in range(len(query.streams)) if k not in streams]
         self._classes = query.graph.classes
-        ring = bases[0].window.ring
-        self._tuning = ring.tuning
+        first = bases[0].window
+        self._tuning = first.ring.tuning
         self.window = Window(
-            (), indexes, spans=True, hash_bits=hash_bits, memory=ring.memory, tuning=ring.tuning
+            (),
+            indexes,
+            spans=True,
+            hash_bits=hash_bits,
+            memory=first.ring.memory,
+            tuning=first.ring.tuning,
+            seed=first.seed,
         )
         self._owners = self._owners_of(indexes)
         for s in self._order:

@@ -31,7 +31,8 @@ Indexes = Mapping[int, Iterable[tuple[int, ...]]]
 class Windows:
     """One base window per stream, the codes of the keys, and the way in and out.
 
-    `hash_bits` below 64 makes hashes collide on purpose; results do not change. `memory` is where
+    `hash_bits` below 64 makes hashes collide on purpose; results do not change. `seed` is what the
+    hashes follow from: whoever does not know it cannot choose keys that collide. `memory` is where
     the windows and what engines compute from them live. `purge` is the rule by which every tree of
     joins over these windows drops rows. `tuning` has the sizes that speed depends on.
     """
@@ -45,18 +46,22 @@ class Windows:
         memory: Memory = HEAP,
         purge: Purge = "watermark",
         tuning: Tuning = USUAL,
+        seed: int = 0,
     ) -> None:
         check_purge(query, purge)
         self.query = query
         self.tuning = tuning
         self.purge: Purge = purge
         self.hash_bits = hash_bits
+        self.seed = seed
         self.memory = memory
-        self._books = [CodeBook(c.type, hash_bits, memory, tuning) for c in query.graph.classes]
+        self._books = [
+            CodeBook(c.type, hash_bits, memory, tuning, seed) for c in query.graph.classes
+        ]
         self._pending = Pending()
         self._ingests = [Ingest(query, s, self._books) for s in range(len(query.streams))]
         self.bases = [
-            BaseWindow(query, s, tuple(indexes.get(s, ())), hash_bits, memory, tuning)
+            BaseWindow(query, s, tuple(indexes.get(s, ())), hash_bits, memory, tuning, seed)
             for s in range(len(query.streams))
         ]
         self.output = Output(query, self.bases)

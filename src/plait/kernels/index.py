@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plait.kernels.hashing import mix
+from plait.kernels.hashing import Secret, keyed
 from plait.kernels.jit import Bytes, Ids, Ints, Positions, kernel
 from plait.kernels.prefetch import prefetch
 from plait.kernels.ring import ID_MASK, position_of
@@ -59,7 +59,7 @@ def link(
     order: Ints,
     n: int,
     nodes: Ints,
-    mask: np.uint64,
+    secret: Secret,
     heads: Ids,
     rank: Bytes,
     most: int,
@@ -72,6 +72,7 @@ def link(
     the way.
     """
     head_id, head, count, capacity = ring[0], ring[1], ring[2], ring[3]
+    k0, k1, k2, mask = secret[0], secret[1], secret[2], secret[3]
     shift = np.uint64(64) - np.uint64(np.log2(len(heads)))
     nothing = (head_id - 1) & ID_MASK
     buckets = np.empty(most, np.int64)
@@ -84,7 +85,8 @@ def link(
             distances[b] = order[block + b] if len(order) else count - n + block + b
             row = head + distances[b]
             row = row - capacity if row >= capacity else row
-            buckets[b] = np.int64((mix(np.uint64(nodes[row, 1])) & mask) >> shift)
+            h = keyed(np.uint64(nodes[row, 1]), k0, k1, k2)
+            buckets[b] = np.int64((h & mask) >> shift)
             prefetch(heads, buckets[b])
         for b in range(size):
             after_id = np.int64(heads[buckets[b]])
@@ -143,7 +145,7 @@ def probe(
     ring: Ints,
     nodes: Ints,
     earliest: Ints,
-    mask: np.uint64,
+    secret: Secret,
     heads: Ids,
     keys: Ints,
     lo: Ints,
@@ -158,6 +160,7 @@ def probe(
     probes and the rows of the pairs and how many rows were looked at.
     """
     head_id, head, count, capacity = ring[0], ring[1], ring[2], ring[3]
+    k0, k1, k2, mask = secret[0], secret[1], secret[2], secret[3]
     shift = np.uint64(64) - np.uint64(np.log2(len(heads)))
     spans = len(earliest) > 0
     n = len(keys)
@@ -176,7 +179,8 @@ def probe(
             if first == last:
                 break
             for i in range(first, last):
-                buckets[i - first] = np.int64((mix(np.uint64(keys[i])) & mask) >> shift)
+                h = keyed(np.uint64(keys[i]), k0, k1, k2)
+                buckets[i - first] = np.int64((h & mask) >> shift)
                 prefetch(heads, buckets[i - first])
             for i in range(first, last):
                 distance = (np.int64(heads[buckets[i - first]]) - head_id) & ID_MASK

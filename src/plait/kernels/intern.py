@@ -17,7 +17,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from plait.kernels.gather import copy_bytes
-from plait.kernels.hashing import ALL_BITS, hash_bytes
+from plait.kernels.hashing import Secret, hash_bytes, make_secret
 from plait.kernels.jit import Array, Bytes, Ints, kernel
 from plait.kernels.memory import HEAP, Memory, Saved
 from plait.tuning import USUAL, Tuning
@@ -26,17 +26,17 @@ from plait.tuning import USUAL, Tuning
 @kernel
 def _encode(
     data: Bytes, starts: Ints, lengths: Ints, done: int, out: Ints,
-    mask: np.uint64, slots: Ints, entries: Ints, heap: Bytes, counts: Ints,
+    secret: Secret, slots: Ints, entries: Ints, heap: Bytes, counts: Ints,
 ) -> int:  # fmt: skip
     """Encode strings from `done` on until the table or the heap is full; returns how many are done.
 
     `entries[e]` is (hash, start in the heap, length, code); `counts` is (entries, heap bytes used,
-    next code).
+    next code, slots passed).
     """
     slot_mask = np.uint64(len(slots) - 1)
     for i in range(done, len(starts)):
         length = lengths[i]
-        h = hash_bytes(data, starts[i], length, mask)
+        h = hash_bytes(data, starts[i], length, secret)
         slot = h & slot_mask
         while True:
             e = slots[slot]
@@ -50,6 +50,7 @@ def _encode(
                 if k == length:
                     break
             slot = (slot + np.uint64(1)) & slot_mask
+            counts[3] += 1
         if e < 0:
             e = counts[0]
             if 2 * e >= len(slots) or e == len(entries) or counts[1] + length > len(heap):
@@ -81,12 +82,18 @@ def _fill_slots(slots: Ints, entries: Ints, count: int) -> None:
 class Interner:
     """The codes of one key class."""
 
-    def __init__(self, hash_bits: int = 64, memory: Memory = HEAP, tuning: Tuning = USUAL) -> None:
+    def __init__(
+        self,
+        hash_bits: int = 64,
+        memory: Memory = HEAP,
+        tuning: Tuning = USUAL,
+        seed: int = 0,
+    ) -> None:
         self._memory = memory
         self._tuning = tuning
         slots = max(2, tuning.intern_slots)
-        self._mask = np.uint64(int(ALL_BITS) ^ (int(ALL_BITS) >> hash_bits))
-        self._counts: Ints = np.zeros(3, np.int64)
+        self._secret = make_secret(seed, hash_bits)
+        self._counts: Ints = np.zeros(4, np.int64)
         self._forget_at = tuning.forget_keys
         self._entries: Ints = memory.empty((slots // 2, 4), np.int64)
         self._heap: Bytes = memory.empty((tuning.heap_bytes,), np.uint8)
@@ -101,6 +108,11 @@ class Interner:
         """Bytes allocated."""
         return self._entries.nbytes + self._heap.nbytes + self._slots.nbytes
 
+    @property
+    def passed(self) -> int:
+        """Slots of other strings that had to be passed so far: about as many as strings."""
+        return int(self._counts[3])
+
     def encode(self, data: Bytes, starts: Ints, lengths: Ints) -> Ints:
         """The code of each string `data[start:start + length]`."""
         out = np.empty(len(starts), np.int64)
@@ -108,7 +120,7 @@ class Interner:
         while True:
             done = _encode(
                 data, starts, lengths, done, out,
-                self._mask, self._slots, self._entries, self._heap, self._counts,
+                self._secret, self._slots, self._entries, self._heap, self._counts,
             )  # fmt: skip
             if done == len(starts):
                 return out
@@ -164,7 +176,7 @@ class Interner:
         for new, old in zip((entries, heap, slots), here, strict=True):
             if (new.dtype, new.shape[1:]) != (old.dtype, old.shape[1:]):
                 raise ValueError("the table of strings is damaged")
-        known, used, _ = counts = [int(n) for n in saved["counts"]]
+        known, used, *_ = counts = [int(n) for n in saved["counts"]]
         if not (0 <= known <= len(entries) and 2 * known <= len(slots) and 0 <= used <= len(heap)):
             raise ValueError(f"a table of strings cannot hold {counts}")
         for old in here:

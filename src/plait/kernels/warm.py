@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plait.kernels import arrival, gather, hashing, order, ring
+from plait.kernels import arrival, gather, hashing, order, ring, unkeyed
 from plait.kernels.index import new_cursor, sweep
 from plait.kernels.intern import Interner
 from plait.kernels.jit import Ints
@@ -37,9 +37,11 @@ def warm() -> None:
     order.time_order(times, 4)
     from_arrow = times.copy()
     from_arrow.flags.writeable = False
-    hashing.combine(times.copy(), from_arrow, hashing.ALL_BITS)
-    hashing.hash_integers(times)
-    hashing.hash_integers(from_arrow)
+    secret = hashing.make_secret()
+    hashing.combine(times.copy(), from_arrow, secret)
+    for values in (times, from_arrow):
+        hashing.hash_integers(values, secret)
+        unkeyed.unkeyed_integers(values)
     keep = np.ones(4, np.uint8)
     for column in (window.latest, times):
         ring.expired_prefix(window.ring.header, column, 0)
@@ -54,7 +56,8 @@ def warm() -> None:
     read_only = data.copy()
     read_only.flags.writeable = False
     for source in (data, read_only):
-        hashing.hash_strings(source, times, lengths)
+        hashing.hash_strings(source, times, lengths, secret)
+        unkeyed.unkeyed_strings(source, times, lengths)
         gather.copy_bytes(source, times, lengths, np.zeros(8, np.uint8), 0)
         Interner().encode(source, times, lengths)
     offsets = gather.lengths_to_offsets(lengths, rows)

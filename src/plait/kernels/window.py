@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from plait.kernels.hashing import ALL_BITS, combine
+from plait.kernels.hashing import Secret, combine, make_secret
 from plait.kernels.index import KEY, LATEST, link, probe, sweep
 from plait.kernels.jit import Array, Ids, Ints, Positions
 from plait.kernels.memory import HEAP, Memory, Saved
@@ -27,12 +27,12 @@ _NODE_WORDS = 3
 class Index:
     """The chains over some key classes of a window; nodes and ranks are columns of its ring."""
 
-    def __init__(self, ring: Ring, classes: tuple[int, ...], mask: np.uint64) -> None:
+    def __init__(self, ring: Ring, classes: tuple[int, ...], secret: Secret) -> None:
         self.classes = classes
         self.nodes = "nodes:" + ",".join(map(str, classes))
         self.ranks = "ranks:" + ",".join(map(str, classes))
         self._ring = ring
-        self._mask = mask
+        self._secret = secret
         self._linked_since_sweep = 0
         ring.add_column(self.nodes, np.int64, words=_NODE_WORDS)
         ring.add_column(self.ranks, np.uint8)
@@ -60,7 +60,7 @@ class Index:
         columns, header = self._ring.columns, self._ring.header
         nodes, ranks = columns[self.nodes], columns[self.ranks]
         most = min(n, self._ring.tuning.linked_rows)
-        return link(header, order, n, nodes, self._mask, self.heads, ranks, max(1, most))
+        return link(header, order, n, nodes, self._secret, self.heads, ranks, max(1, most))
 
     def _renew_heads(self) -> None:
         # Two at least: the bucket is the first bits of a hash, and one bit is the fewest.
@@ -79,7 +79,7 @@ class Index:
         """The next pairs of probes and rows, and the rows looked at; see the kernel `probe`."""
         nodes = self._ring.columns[self.nodes]
         header = self._ring.header
-        return probe(header, nodes, earliest, self._mask, self.heads, keys, lo, hi, cursor, limit)
+        return probe(header, nodes, earliest, self._secret, self.heads, keys, lo, hi, cursor, limit)
 
     def to_state(self) -> Saved:
         """Where the chains begin; the rest is in the ring."""
@@ -106,7 +106,7 @@ class Window:
     """Rows, their times and codes, and the indexes that find them.
 
     `spans` says that a row combines tuples of different times. `hash_bits` below 64 make hashes
-    collide on purpose. `memory` is where its arrays live.
+    collide on purpose; `seed` is what their secret follows from. `memory` is where its arrays live.
     """
 
     def __init__(
@@ -118,12 +118,14 @@ class Window:
         hash_bits: int = 64,
         memory: Memory = HEAP,
         tuning: Tuning = USUAL,
+        seed: int = 0,
     ) -> None:
         self.ring = Ring(memory, tuning)
+        self.seed = seed
         self.classes = tuple(classes)
         self.spans = spans
-        self._mask = np.uint64(int(ALL_BITS) ^ (int(ALL_BITS) >> hash_bits))
-        self.indexes = {c: Index(self.ring, c, self._mask) for c in indexes}
+        self._secret = make_secret(seed, hash_bits)
+        self.indexes = {c: Index(self.ring, c, self._secret) for c in indexes}
         if spans:
             self.ring.add_column("earliest", np.int64)
         if not indexes:
@@ -211,7 +213,7 @@ class Window:
             return codes[classes[0]]
         keys = np.zeros(len(codes[classes[0]]), np.int64)
         for c in classes:
-            combine(keys, codes[c], self._mask)
+            combine(keys, codes[c], self._secret)
         return keys
 
     def probe(
@@ -231,7 +233,7 @@ class Window:
         if codes is None:
             codes = {c: self.codes(c).copy() for c in classes}
         latest = self.latest.copy()
-        index = Index(self.ring, classes, self._mask)
+        index = Index(self.ring, classes, self._secret)
         nodes = self.ring.columns[index.nodes]
         nodes[:, LATEST] = latest
         nodes[:, KEY] = self.keys(classes, codes)

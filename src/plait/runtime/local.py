@@ -20,6 +20,7 @@ from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.migrate.record import Migration, Order, Strategy
 from plait.engine.migrate.strategy import check_request, migrate, settled
 from plait.engine.purging import Purge
+from plait.engine.windows import Windows
 from plait.errors import MigrationError, PlaitError, SourceError
 from plait.optimize.budget import Budget
 from plait.optimize.costs import Costs, load
@@ -65,6 +66,9 @@ class LocalRun:
     With `adapt`, a policy or True for the usual one, a tree of joins is replaced between batches
     by one that is better for the streams as they are, or that fits the `budget`; `events` tells
     about it. Estimates are priced by `costs`, by default those that were calibrated.
+
+    `seed` is what the hashes of keys follow from. Where keys come from strangers, draw it at
+    random: who knows it can choose keys that make every lookup slow.
     """
 
     def __init__(
@@ -79,16 +83,16 @@ class LocalRun:
         adapt: Policy | bool = False,
         budget: Budget | None = None,
         costs: Costs | None = None,
+        seed: int = 0,
     ) -> None:
         self.query = query
         self.plan: Plan = mjoin(query) if plan is None else plan
         self.engine: Engine = make_engine(
             query,
             self.plan,
-            hash_bits=hash_bits,
+            windows=Windows(query, {}, hash_bits=hash_bits, purge=purge, tuning=tuning, seed=seed),
             memory_limit=memory_limit,
             purge=purge,
-            tuning=tuning,
         )
         self.counts = Counts.of(query.names)
         self._newest = [BEFORE_ALL_TIMES] * len(query.streams)

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -70,7 +71,8 @@ class Execution:
     With `late`, late rows are handed to it, by stream and with all their columns; otherwise only
     the columns that the query needs are read. A tree of joins that comes to hold more than
     `memory_limit` bytes ends in MemoryExceeded. With `adapt` the plan changes while it runs, by
-    this policy and within the `budget`.
+    this policy and within the `budget`. Without a `seed` of the hashes a random one is drawn, so
+    that nobody can choose keys that collide; the order of results within a batch follows from it.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Execution:
         memory_limit: int | None = None,
         adapt: Policy | None = None,
         budget: Budget | None = None,
+        seed: int | None = None,
     ) -> None:
         tree = parse_plan(query, plan) if isinstance(plan, str) else plan
         self.sources = _sources(query, sources)
@@ -94,7 +97,12 @@ class Execution:
         check_columns(needed)
         begin = time.perf_counter()
         self.run = LocalRun(
-            needed, tree, memory_limit=memory_limit, adapt=adapt or False, budget=budget
+            needed,
+            tree,
+            memory_limit=memory_limit,
+            adapt=adapt or False,
+            budget=budget,
+            seed=secrets.randbits(64) if seed is None else seed,
         )
         self._replay = Replay(
             needed,

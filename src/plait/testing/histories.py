@@ -11,7 +11,7 @@ rows, one batch, the first key and instant 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from plait.query.query import Field, Query, Stream
-from plait.testing.keytypes import FAMILIES, Family, disguises, values_of
+from plait.testing.keytypes import FAMILIES, INTERNED, Family, disguises, values_of
 from plait.testing.queries import TICKS, plain_queries, queries
 from plait.testing.tunings import TUNINGS
 from plait.tuning import USUAL, Tuning
@@ -146,6 +146,32 @@ def crowds(
         for stream in query.streams
     ]
     return _arranged(world, rows, late, draw(TUNINGS))
+
+
+@st.composite
+def churns(draw: DrawFn, *, streams: st.SearchStrategy[int] | None = None) -> History:
+    """Keys that are interned, and come and go over several batches, with results across them.
+
+    What is forgotten too early shows here: the sizes are such that keys are forgotten all the time
+    and batches are joined in pieces of a few rows.
+    """
+    size = streams if streams is not None else st.integers(2, 3)
+    query = draw(queries(streams=size, families=INTERNED, conditions=False))
+    world = _World(
+        query, _tick(query), span=40, keys=6, nulls=False, batches=draw(st.integers(2, 5)), epoch=0
+    )
+    groups = draw(st.lists(_group(world), min_size=2, max_size=8))
+    rows = [[group[i] for group in groups] for i in range(len(query.streams))]
+    small = st.sampled_from((1, 1, 2, 3))
+    tuning = replace(
+        draw(TUNINGS),
+        forget_keys=draw(small),
+        slice_rows=draw(small),
+        large_slices=1,
+        piece_rows=1,
+        pieces_per_window=1_000,
+    )
+    return _arranged(world, rows, False, tuning)
 
 
 @st.composite

@@ -94,6 +94,9 @@ FAMILIES = (
 )
 """From the plainest to the oddest, the order in which a failing example is simplified."""
 
+INTERNED = tuple(f for f in FAMILIES if f.name in ("string", "decimal", "binary"))
+"""Those whose values are given codes."""
+
 
 _OTHER_NAN: float = struct.unpack(">d", bytes.fromhex("fff8000000000001"))[0]
 

@@ -43,6 +43,7 @@ def assert_lawful(
     hash_bits: int = 64,
     answer: tuple[Counter[Result], Late] | None = None,
     purge: Purge = "watermark",
+    seed: int = 0,
 ) -> None:
     """Run the history with a plan; its results, late rows and counts are those of the definition.
 
@@ -50,7 +51,7 @@ def assert_lawful(
     """
     results, late = expected(history) if answer is None else answer
     query = history.query
-    run = LocalRun(query, plan, hash_bits=hash_bits, purge=purge, tuning=history.tuning)
+    run = LocalRun(query, plan, hash_bits=hash_bits, purge=purge, tuning=history.tuning, seed=seed)
     found: Counter[Result] = Counter()
     for batch in history.tables():
         table = run.push(batch)
@@ -97,7 +98,10 @@ def assert_lawful_on_processors(
     query = history.query
     plans = (sample_plan(query, chance), Teddies(policy="lottery"), Eddies())
     plan = chance.choices(plans, (4, 1, 1))[0]
-    cluster = Cluster(query, plan, processors, workers, aside=True, tuning=history.tuning)
+    secret = chance.choice((None, 0, chance.getrandbits(64)))
+    cluster = Cluster(
+        query, plan, processors, workers, aside=True, tuning=history.tuning, seed=secret
+    )
     aside: Counter[tuple[str, str, Result]] = Counter()
     found: Counter[Result] = Counter()
     late_rows: Counter[str] = Counter()

@@ -78,13 +78,14 @@ class Cluster:
         aside: bool = False,
         adapt: Policy | None = None,
         tuning: Tuning = USUAL,
+        seed: int | None = None,
     ) -> None:
         self.query = query
-        self.routing = route(query.graph, processors, groups=tuning.groups)
+        self.routing = route(query.graph, processors, groups=tuning.groups, seed=seed)
         narrow = lean(query)
         setting = None if adapt is None else Setting(narrow, adapt, Budget(), DEFAULT)
         promised = contract(query, self.routing)
-        self.processor = Processor(narrow, plan, promised, aside, setting, tuning)
+        self.processor = Processor(narrow, plan, promised, aside, setting, tuning, seed or 0)
         self.stores = [MemoryStore() for _ in range(self.routing.processors)]
         self.workers: Sequence[Engines] = workers or (OwnEngines(), OwnEngines())
         self.reports: list[Report] = []

@@ -7,6 +7,7 @@ out here, with Spark's own readers of state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlparse
 from urllib.request import url2pathname
@@ -21,30 +22,38 @@ _OPERATOR = "transformWithStateInPandasExec"
 _REMEDY = "choose a new or an empty directory as the checkpoint location"
 
 
-def check_checkpoint(session: SparkSession, location: str, asked: Contract) -> None:
-    """Refuse a location that is no checkpoint, or that of another query; a new one is fine."""
+def check_checkpoint(stored: Sequence[str], asked: Contract) -> None:
+    """Refuse the checkpoint of another query, by the contracts in it; a new one has none."""
+    if stored and asked.to_json() not in stored:
+        check_contract(stored[0], asked)
+
+
+def stored_contracts(session: SparkSession, location: str) -> list[str]:
+    """The contracts of the joins in a checkpoint, none if it is new.
+
+    Refuses a location that is no checkpoint, or that of a query without a join of Plait.
+    """
     path = local_path(location)
     if path is not None and not is_checkpoint(path):
-        return
+        return []
     try:
         operators = session.read.format("state-metadata").load(location)
         joins = operators.where(operators.operatorName == _OPERATOR).select("operatorId")
         ids = sorted({int(row[0]) for row in joins.collect()})
     except PySparkException as error:
         if path is None:
-            return  # there is nothing yet, as far as this file system tells
+            return []  # there is nothing yet, as far as this file system tells
         raise CheckpointMismatch(
             f"the checkpoint {location} holds no state that can be read: {_first_line(error)}",
             remedy=_REMEDY,
         ) from error
-    stored = [_stored(session, location, number) for number in ids]
-    if not any(stored):
+    stored = [text for number in ids for text in _stored(session, location, number)]
+    if not stored:
         raise CheckpointMismatch(
             f"the checkpoint {location} was written by a query without a join of Plait",
             remedy=_REMEDY,
         )
-    if asked.to_json() not in [text for texts in stored for text in texts]:
-        check_contract(next(text for texts in stored for text in texts), asked)
+    return stored
 
 
 def is_checkpoint(path: Path) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -20,7 +21,7 @@ from pyspark.sql import functions as F  # the name everybody uses
 
 from plait.adapt.loop import Setting
 from plait.adapt.policy import Policy
-from plait.cluster.contract import contract
+from plait.cluster.contract import contract, routing_seed
 from plait.cluster.packets import Packer, Packet, lean
 from plait.cluster.processor import Processor
 from plait.cluster.routing import processor_keys, route
@@ -32,7 +33,7 @@ from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query, narrowed
 from plait.runtime.arena import Places, remove
 from plait.runtime.spark.aside import LATE_COLUMN, aside_schema, nested
-from plait.runtime.spark.checkpoint import check_checkpoint
+from plait.runtime.spark.checkpoint import check_checkpoint, stored_contracts
 from plait.runtime.spark.control import Control, register
 from plait.runtime.spark.operator import REPORT, JoinOperator, is_instant, output_schema
 from plait.runtime.spark.requirements import check_packages, check_spark
@@ -60,6 +61,8 @@ _PACKETS = pa.schema(
 )
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _SPARKS_DEFAULT = "200"
+_SEEDS: dict[str, int] = {}
+"""The seeds drawn for new checkpoints: two joins into one, or one that is made twice, agree."""
 
 
 def results(
@@ -89,7 +92,15 @@ def results(
     check_spark(session.version)
     count = processor_count(session, processors)
     session.conf.set(_PARTITIONS, str(count))
+    small = lean(query)
     routing = route(query.graph, count)
+    if checkpoint is not None:
+        stored = stored_contracts(session, checkpoint)
+        fresh = _SEEDS.setdefault(checkpoint, _random())
+        routing = replace(routing, seed=routing_seed(stored, contract(query, routing), fresh))
+        check_checkpoint(stored, contract(query, routing))
+    elif not frames[query.names[0]].isStreaming:
+        routing = replace(routing, seed=_random())
     # A hypercube may use fewer processors than there are partitions. Key 0 is always one of them:
     # a checkpoint with another number of processors is seen there, if nowhere else.
     keys = tuple(sorted(processor_keys(count))[: routing.processors])
@@ -106,14 +117,13 @@ def results(
     if any(s.idle is not None for s in query.streams):
         # The time at which Spark began the batch, from its log: the same when it is repeated.
         packets = packets.withColumn("clock", F.unix_millis(F.current_timestamp()))
-    small = lean(query)
     setting = None
     if adapt is not None and isinstance(plan, Join | Leaf):
         share = (budget or Budget()).divided(routing.processors)
         setting = Setting(small, adapt, share, load())
-    processor = Processor(small, plan, contract(query, routing), bool(late), setting)
-    if checkpoint is not None:
-        check_checkpoint(session, checkpoint, processor.contract)
+    processor = Processor(
+        small, plan, contract(query, routing), bool(late), setting, seed=_random()
+    )
     run = os.urandom(8).hex()
     atexit.register(remove, Places.of_host(), run)
     control = Control.of(checkpoint, name, run, _master(session))
@@ -158,6 +168,10 @@ def _with_instants(rows: DataFrame, processor: Processor) -> DataFrame:
             for c, f in zip(columns, meant, strict=True)
         ]
     )
+
+
+def _random() -> int:
+    return int.from_bytes(os.urandom(8), "little")
 
 
 def _column(name: str) -> Column:

@@ -41,9 +41,8 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """
     arrays = []
     for array, field in zip(batch.columns, schema, strict=True):
-        if array.type != field.type and pt.is_timestamp(array.type):
-            array = array.cast(field.type)
-        arrays.append(array)
+        instants = array.type != field.type and pt.is_timestamp(array.type)
+        arrays.append(array.cast(field.type) if instants else array)
     return pa.RecordBatch.from_arrays(
         arrays,
         schema=pa.schema([pa.field(f.name, a.type) for f, a in zip(schema, arrays, strict=True)]),
