@@ -147,7 +147,56 @@ def _to_text(value: Any, source: pa.DataType) -> str:
         return format(value, "f")
     if pt.is_integer(source) or is_text(source):
         return str(value)
+    if is_float(source):
+        return _float_text(value, single=source != pa.float64())
     raise NotImplementedError(f"the oracle casts no {source} to text")
+
+
+def _float_text(value: float, *, single: bool) -> str:
+    """By the definition of Java: the shortest decimal that reads as the number, then its form."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    sign, value = ("-" if math.copysign(1, value) < 0 else ""), abs(value)
+    if value == 0:
+        return sign + "0.0"
+    digits, exponent = _shortest_digits(value, single)
+    if 1e-3 <= value < 1e7:
+        point = exponent + 1
+        text = "0" * (1 - point) + digits + "0" * (point + 1 - len(digits))
+        point = max(point, 1)
+        return f"{sign}{text[:point]}.{text[point:]}"
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
+
+
+def _shortest_digits(value: float, single: bool) -> tuple[str, int]:
+    """Digits d.ddd and an exponent of ten, of the nearest of the shortest decimals, 2 at least."""
+    exact, (low, high, both) = Fraction(value), _reads_as(value, single)
+    exponent = math.floor(math.log10(value))
+    exponent += (exact >= Fraction(10) ** (exponent + 1)) - (exact < Fraction(10) ** exponent)
+    for length in range(2, 20):
+        unit = Fraction(10) ** (exponent - length + 1)
+        below = exact // unit
+        near = [
+            n
+            for n in (below, below + 1)
+            if low < n * unit < high or (both and n * unit in (low, high))
+        ]
+        if near:
+            best = min(near, key=lambda n: (abs(n * unit - exact), n % 2))
+            text = str(best)
+            return text.rstrip("0"), exponent + len(text) - length
+    raise AssertionError(f"{value!r} needs more than 19 digits")
+
+
+def _reads_as(value: float, single: bool) -> tuple[Fraction, Fraction, bool]:
+    """The decimals that are rounded to the number: from, to, and whether the ends are."""
+    size, whole = ("f", "i") if single else ("d", "q")
+    (bits,) = struct.unpack(whole, struct.pack(size, value))
+    (before,) = struct.unpack(size, struct.pack(whole, bits - 1))
+    exact = Fraction(value)
+    (after,) = struct.unpack(size, struct.pack(whole, bits + 1))
+    above = (Fraction(after) - exact if math.isfinite(after) else exact - Fraction(before)) / 2
+    return (exact + Fraction(before)) / 2, exact + above, bits % 2 == 0
 
 
 def _to_time(value: int, source: pa.DataType, target: pa.DataType) -> int | None:

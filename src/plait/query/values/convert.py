@@ -1,9 +1,9 @@
 """Casts: a value of one type as a value of another, null where it has none there.
 
 The rules are Spark's for TRY_CAST. Where a double meets decimals or strings, its shortest decimal
-form counts, as in Spark: 0.7 is seven tenths. A timestamp without a zone becomes one with a zone
-(and back) by the wall clock of that zone; Spark would take the session's zone, which a query here
-does not have.
+form counts, as in Spark: 0.7 is seven tenths (`float_text` has the rules for strings). A timestamp
+without a zone becomes one with a zone (and back) by the wall clock of that zone; Spark would take
+the session's zone, which a query here does not have.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from plait.query.keys import plain
+from plait.query.values.float_text import float_text
 from plait.query.values.forms import (
     DAY,
     PER_SECOND,
@@ -112,26 +113,6 @@ def fitted(value: Decimal, precision: int, scale: int) -> Decimal | None:
 def shortest(number: float) -> Decimal:
     """The shortest decimal that is read back as this double."""
     return Decimal(repr(float(number)))
-
-
-def double_text(number: float) -> str:
-    """A double as Spark prints it.
-
-    >>> double_text(1.0), double_text(1e10), double_text(0.0001), double_text(float("inf"))
-    ('1.0', '1.0E10', '1.0E-4', 'Infinity')
-    """
-    if math.isnan(number):
-        return "NaN"
-    if math.isinf(number):
-        return "Infinity" if number > 0 else "-Infinity"
-    if number == 0 or 1e-3 <= abs(number) < 1e7:
-        text = format(shortest(number), "f")
-        return text if "." in text else text + ".0"
-    sign, digits, exponent = shortest(number).as_tuple()
-    assert isinstance(exponent, int)
-    whole = "".join(map(str, digits))
-    tail = whole[1:].rstrip("0") or "0"
-    return f"{'-' if sign else ''}{whole[0]}.{tail}E{exponent + len(whole) - 1}"
 
 
 def rescale(value: Value, target: pa.DataType) -> Value:
@@ -243,7 +224,7 @@ def _to_text(value: pa.Array, target: pa.DataType) -> pa.Array | None:
     if is_bytes(source):
         return by_row(_utf8, target, value)
     if pt.is_floating(source):
-        return by_row(double_text, target, pc.cast(value, pa.float64()))
+        return pc.cast(float_text(value), target)
     if pt.is_decimal(source):
         return by_row(lambda d: format(d, "f"), target, value)
     if pt.is_timestamp(source):
