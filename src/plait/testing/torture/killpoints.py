@@ -57,7 +57,7 @@ POINTS: tuple[Point, ...] = (
     Point("manifest-unpublished", "arena", "task", "The manifest is written but not renamed."),
     Point("manifest-published", "arena", "task", "Others may take the engine already."),
     Point("report-unpublished", "control", "task", "The report is written but not renamed."),
-    Point("report-published", "control", "task", "The report is there, the events are not."),
+    Point("report-published", "control", "task", "The report is there, the task has not ended."),
     Point("epoch-unpublished", "control", "driver", "An epoch is written but has no number yet."),
     Point("epoch-published", "control", "driver", "An epoch was decided, nobody has seen it."),
     Point("epoch-unadopted", "migration", "task", "A new epoch was seen, the old plan still runs."),

@@ -43,7 +43,9 @@ from plait.testing.oracle import Result, multiset, oracle, split_late
 from plait.testing.torture.killpoints import MASTERS, POINTS, Kill, Orders
 from plait.testing.torture.spark_rounds import Batch, Story, random_story, write_story
 
-_MOST_STARTS = 60
+_MOST_IDLE = 4
+"""Drivers in a row that may end without a kill or a batch, before a round is given up."""
+
 _LONGEST_SECONDS = 900.0
 """How long a driver may go without any progress before the round is given up."""
 
@@ -148,23 +150,22 @@ class Driver:
         self.home = home
         self.starts = 0
         self._process: subprocess.Popen[bytes] | None = None
-        home.mkdir(parents=True, exist_ok=True)
+        (home / "tmp").mkdir(parents=True, exist_ok=True)
 
     def run(self, folder: Path) -> str:
         """Run a round until it is done; what went wrong, or nothing."""
-        until = self.starts + _MOST_STARTS
+        idle = 0
         while True:
             process = self._process or self._start()
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(f"{folder}\n".encode())
                 process.stdin.flush()
-            seen, since = -1, time.monotonic()
+            before = seen = _progress(folder)
+            since = time.monotonic()
             while process.poll() is None and not (folder / "done").exists():
                 time.sleep(_LOOK)
-                now = sum(1 for _ in folder.glob("checkpoint/commits/*"))
-                now += sum(1 for _ in folder.glob("kills/*"))
-                if now != seen:
+                if (now := _progress(folder)) != seen:
                     seen, since = now, time.monotonic()
                 if time.monotonic() - since > _LONGEST_SECONDS:
                     self.end()
@@ -172,8 +173,10 @@ class Driver:
             if (folder / "done").exists():
                 return ""
             self.end()
-            if self.starts >= until:
-                return f"not done after {_MOST_STARTS} drivers"
+            idle = 0 if _progress(folder) != before else idle + 1
+            if idle >= _MOST_IDLE:
+                log = (self.home / "log").read_text(errors="replace")
+                return f"{idle} drivers ended without getting anywhere: {log[-1000:]}"
 
     def _start(self) -> subprocess.Popen[bytes]:
         self.starts += 1
@@ -196,6 +199,7 @@ class Driver:
                     "PYSPARK_PYTHON": sys.executable,
                     "SPARK_LOCAL_IP": "127.0.0.1",
                     "SPARK_HOME": str(_spark_home(self.home)),
+                    "TMPDIR": str(self.home / "tmp"),
                 },
             )
         return self._process
@@ -211,6 +215,11 @@ class Driver:
         if process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.close()
+
+
+def _progress(folder: Path) -> int:
+    """A number that grows while a round gets on."""
+    return sum(1 for part in ("kills", "checkpoint/commits") for _ in folder.glob(f"{part}/*"))
 
 
 def _spark_home(home: Path) -> Path:

@@ -21,6 +21,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -278,6 +279,7 @@ def run(session: SparkSession, round_: Round) -> None:
 def _started(session: SparkSession, round_: Round, mortal: Mortal) -> StreamingQuery:
     # `results` makes its operator by this name.
     frame.__dict__["JoinOperator"] = functools.partial(MortalOperator, mortal=mortal)
+    session.conf.set("spark.sql.shuffle.partitions", str(round_.processors))
     checkpoint = str(round_.folder / "checkpoint")
     found: DataFrame = frame.results(
         round_.query,
@@ -301,6 +303,8 @@ def _stream(session: SparkSession, round_: Round, name: str) -> DataFrame:
 
 
 def _session(master: str, home: Path) -> SparkSession:
+    # Whoever is killed leaves temporary files behind: Java's libraries, for instance.
+    temporary = f"-Djava.io.tmpdir={tempfile.gettempdir()}"
     settings: dict[str, bool | float | int | str | None] = {
         **SETTINGS,
         **(LOCAL_DISK if master == LOCAL else {}),
@@ -310,6 +314,8 @@ def _session(master: str, home: Path) -> SparkSession:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.executor.memory": "1g",
+        "spark.driver.extraJavaOptions": temporary,
+        "spark.executor.extraJavaOptions": temporary,
         "spark.local.dir": str(home / "local"),
         "spark.sql.warehouse.dir": str(home / "warehouse"),
         "spark.python.daemon.module": _MODULE,

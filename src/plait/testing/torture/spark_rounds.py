@@ -314,7 +314,8 @@ def _orders(chance: Random, master: str, count_: int, mode: str) -> list[Order]:
     for target, number in numbers.items():
         fit = [p for p in points if target in targets(p, master)]
         for point in chance.choices(fit, k=number):
-            delay = chance.uniform(0.0, 0.8) if point.name == "any-time" else 0.0
+            some = point.name in ("any-time", "checkpoint-begun")
+            delay = chance.uniform(0.0, 0.8) if some else 0.0
             batch = 0 if _is_early(point) else chance.randrange(count_)
             found.append(Order(point.name, target, batch, delay))
     return found
