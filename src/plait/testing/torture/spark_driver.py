@@ -303,8 +303,9 @@ def _stream(session: SparkSession, round_: Round, name: str) -> DataFrame:
 
 
 def _session(master: str, home: Path) -> SparkSession:
-    # Whoever is killed leaves temporary files behind: Java's libraries, for instance.
-    temporary = f"-Djava.io.tmpdir={tempfile.gettempdir()}"
+    # These JVMs die young, so what pays off late only costs. Whoever is killed leaves temporary
+    # files behind: Java's libraries, for instance.
+    java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={tempfile.gettempdir()}"
     settings: dict[str, bool | float | int | str | None] = {
         **SETTINGS,
         **(LOCAL_DISK if master == LOCAL else {}),
@@ -314,11 +315,12 @@ def _session(master: str, home: Path) -> SparkSession:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.executor.memory": "1g",
-        "spark.driver.extraJavaOptions": temporary,
-        "spark.executor.extraJavaOptions": temporary,
+        "spark.driver.extraJavaOptions": java,
+        "spark.executor.extraJavaOptions": java,
         "spark.local.dir": str(home / "local"),
         "spark.sql.warehouse.dir": str(home / "warehouse"),
         "spark.python.daemon.module": _MODULE,
+        "spark.sql.codegen.wholeStage": "false",
         # Deaths are what this is about: none of them may end the application.
         "spark.task.maxFailures": _PATIENCE,
         "spark.stage.maxConsecutiveAttempts": _PATIENCE,
