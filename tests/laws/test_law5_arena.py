@@ -37,6 +37,7 @@ from plait.testing.histories import History, cases, crowds
 from plait.testing.laws import difference
 from plait.testing.oracle import Result, multiset, oracle, split_late
 from plait.testing.processors import Cluster
+from plait.testing.tunings import drawn_tuning
 
 LOOSE = Policy(confidence=0.0, margin=0.0, least=0.0, payback=0.0, confirm=1, drift=0.0)
 """Goes over to another plan at the least occasion."""
@@ -159,7 +160,8 @@ def _assert_kept(history: History, processors: int, seed: int) -> None:
     query, engines = history.query, WrittenEngines()
     plan = any_plan(query, chance)
     adapt = LOOSE if isinstance(plan, Join | Leaf) and chance.random() < 0.3 else None
-    cluster = Cluster(query, plan, processors, [engines], adapt=adapt)
+    tuning = drawn_tuning(chance)
+    cluster = Cluster(query, plan, processors, [engines], adapt=adapt, tuning=tuning)
     found: Counter[Result] = Counter()
     epoch = None
     for number, batch in enumerate(history.tables()):
@@ -276,7 +278,8 @@ def _assert_unharmed(histories: list[History], seed: int) -> None:
         for number, history in enumerate(histories):
             workers = [Arena(f"run{number}", places) for _ in range(2)]
             plan = any_plan(history.query, chance)
-            cluster = Cluster(history.query, plan, chance.choice((1, 2)), workers)
+            tuning = drawn_tuning(chance)
+            cluster = Cluster(history.query, plan, chance.choice((1, 2)), workers, tuning=tuning)
             queries.append((history, cluster, Counter[Result]()))
 
         def dies(_processor: int, _step: int) -> bool:

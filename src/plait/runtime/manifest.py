@@ -44,7 +44,7 @@ _ARRAY = "$"
 _NUMBERS = "iu"
 """The kinds of arrays that engines have."""
 
-_CODE = ("query", "plan", "kernels", "engine")
+_CODE = ("query", "plan", "kernels", "engine", "tuning.py")
 
 Place = dict[str, Any]
 """Where a file has an array, for whoever wrote that."""
@@ -78,18 +78,18 @@ class Subject:
 def code_digest() -> str:
     """What tells the code that engines consist of from that of any other version."""
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-    for package in _CODE:
-        for file in _modules(files("plait") / package):
+    for part in _CODE:
+        for file in _modules(files("plait") / part):
             digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-def _modules(folder: Traversable) -> Iterator[Traversable]:
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
+def _modules(part: Traversable) -> Iterator[Traversable]:
+    if part.is_dir():
+        for entry in sorted(part.iterdir(), key=lambda entry: entry.name):
             yield from _modules(entry)
-        elif entry.name.endswith(".py"):
-            yield entry
+    elif part.name.endswith(".py"):
+        yield part
 
 
 def query_digest(query: Query) -> str:

@@ -45,7 +45,6 @@ from plait.runtime.private import Folder, open_beside
 
 _LONG_AGO = range(500_000_000, 1_500_000_000)
 """Seconds, 1985 to 2017: no file is modified then any more."""
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,12 +301,12 @@ def _random_time() -> int:
     return _LONG_AGO[word % len(_LONG_AGO)] * 10**9 + (word >> 32) % 10**9
 
 
-def _reserve(file: int, size: int) -> None:
+def _reserve(file: int, size: int, chunk: int = 1 << 20) -> None:
     """Have the bytes of a file, so that writing to its mapping cannot fail for want of room."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, 0, size)
         return
-    nothing = bytes(min(size, _CHUNK))
+    nothing = bytes(min(size, chunk))
     left = size
     while left:
         left -= os.write(file, nothing[:left])
