@@ -312,7 +312,7 @@ def test_oracle_a_vandal_in_the_arena(histories: list[History], seed: int) -> No
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(st.integers(0, 2**32))
 def test_oracle_a_vandal_among_queries_of_many_batches(seed: int) -> None:
     _assert_unharmed([long_history("rich"), long_history("plain")], seed)

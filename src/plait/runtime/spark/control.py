@@ -32,6 +32,7 @@ from plait.plan.jtree import Join, Leaf, Node, parse_shape
 from plait.plan.routed import Plan
 from plait.query.query import Query
 from plait.runtime.private import is_private, make_private, plain, remove_private
+from plait.runtime.sinks import file_name
 from plait.runtime.spark.checkpoint import local_path
 from plait.runtime.spark.decisions import Decisions, reason_of
 
@@ -66,7 +67,7 @@ class Control:
         """
         local = None if checkpoint is None else local_path(checkpoint)
         if local is not None:
-            return cls(str(Path(local, _FOLDER, name or "join")), True)
+            return cls(str(Path(local, _FOLDER, file_name(name or "join"))), True)
         # Executors are told the path, so it may be a new one that nobody else could have made.
         # On several hosts it would not be the same folder: there is none.
         one_host = master == "local" or master.startswith(("local[", "local-cluster["))
