@@ -33,7 +33,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "kernels.window": (LAYOUT, ("_NO_TIMES", "_AS_THEY_STAND", "_NODE_WORDS")),
     "engine.codes": (LAYOUT, ("_NAN_BITS",)),
     "engine.eddy": (LAYOUT, ("BLOCK", "_BLOCK_MASK")),
-    "engine.ingest": (TIMES, ("BEFORE_ALL_TIMES", "MOST_DISTANT_TIME", "_PER_MICRO")),
+    "engine.times": (TIMES, ("BEFORE_ALL_TIMES", "MOST_DISTANT_TIME", "_PER_MICRO")),
     "engine.mark": (TIMES, ("_FAR_FUTURE",)),
     "engine.probe": (TIMES, ("_FAR_PAST",)),
     "engine.migrate.choose": (DECISIONS, ("SAMPLE",)),

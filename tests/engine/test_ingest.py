@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 from plait.engine.codes import CodeBook
 from plait.engine.ingest import (
-    BEFORE_ALL_TIMES,
     Admitted,
     Ingest,
     derived_from_key,
     derived_from_time,
-    event_times,
     payload_columns,
 )
+from plait.engine.times import BEFORE_ALL_TIMES, event_times
 from plait.errors import SourceError
 from plait.plan.examples import trades_quotes_news
 from plait.query.bounds import global_window
@@ -66,11 +65,13 @@ def admit(
 
 
 def test_each_row_has_one_fate() -> None:
-    """The order of the checks: no time, late, refused by a condition, a null key."""
+    """The order of the checks: no time, refused by a condition, a null key, late."""
     positive = Call("gt", (Column("a", "p"), Literal(0, pa.int64())))
     rows = [
         (None, None, "x", -1),  # no time, whatever else is wrong
-        (4, None, "x", -1),  # late
+        (4, None, "x", -1),  # refused
+        (4, None, "x", 1),  # null key
+        (4, "k", "x", 1),  # late
         (5, None, "x", -1),  # refused
         (5, None, "x", None),  # refused: neither true nor false
         (5, None, "x", 1),  # null key
@@ -79,13 +80,13 @@ def test_each_row_has_one_fate() -> None:
         (5, "k", "x", 3),
     ]
     admitted = admit(two(more=[positive]), rows, watermark=5)
-    assert admitted.rows == 8
+    assert admitted.rows == 10
     assert admitted.null_times is not None
     assert admitted.null_times.column("p").to_pylist() == [-1, 2]
     assert admitted.late is not None
-    assert admitted.late.to_pylist() == [{"ts": _instant(4), "k": None, "l": "x", "p": -1}]
-    assert admitted.filtered == 2
-    assert admitted.null_keys == 1
+    assert admitted.late.to_pylist() == [{"ts": _instant(4), "k": "k", "l": "x", "p": 1}]
+    assert admitted.filtered == 3
+    assert admitted.null_keys == 2
     assert admitted.arrivals.times.tolist() == [5, 6]
     assert admitted.arrivals.payload["p"].to_pylist() == [3, 2]
 
@@ -118,7 +119,7 @@ def test_oracle_nothing_is_lost_and_nothing_invented(
     assert arrivals.times.tolist() == sorted(arrivals.times.tolist())
     late = 0 if admitted.late is None else admitted.late.num_rows
     timeless = 0 if admitted.null_times is None else admitted.null_times.num_rows
-    assert late == sum(t < watermark for t, _, _ in timed)
+    assert late == sum(t < watermark for t, k, _ in timed if k is not None)
     assert len(rows) == len(wanted) + late + timeless + admitted.null_keys
     assert admitted.newest == max((t for t, _, _ in timed), default=BEFORE_ALL_TIMES)
 
@@ -170,7 +171,7 @@ def test_two_attributes_of_a_stream_in_one_class_must_agree() -> None:
     ]
     admitted = admit(two(more=[eq("a.l", "b.k")]), rows)
     assert admitted.arrivals.payload["p"].to_pylist() == [0, 5]
-    assert admitted.null_keys == 4
+    assert (admitted.null_keys, admitted.filtered) == (3, 1)
     assert set(admitted.arrivals.codes) == {0}
 
 

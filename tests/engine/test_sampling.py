@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.engine.ingest import BEFORE_ALL_TIMES
 from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.sampling import CHECKED_PER_ROW, Evidence, sample
 from plait.engine.states import Tuples
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.tree import TreeEngine
 from plait.engine.windows import Windows
 from plait.errors import DisconnectedJoin, PlanError, StatisticsError

@@ -12,8 +12,9 @@ import pyarrow as pa
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals
+from plait.engine.ingest import Arrivals
 from plait.engine.states import BaseWindow, CombinedState
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import WindowError
 from plait.kernels.index import new_cursor
 from plait.kernels.jit import Positions

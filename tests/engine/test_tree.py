@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.engine.counters import InputCounters
-from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals
+from plait.engine.ingest import Arrivals
 from plait.engine.migrate.moving_state import move_state
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.tree import TreeEngine
 from plait.errors import PlanError
 from plait.kernels.jit import Ints

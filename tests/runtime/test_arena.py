@@ -20,7 +20,7 @@ import pytest
 
 from plait.cluster.processor import Live
 from plait.engine.engines import make_engine
-from plait.engine.ingest import BEFORE_ALL_TIMES
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
 from plait.plan.examples import chain
 from plait.plan.jtree import parse_shape

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.engine.ingest import BEFORE_ALL_TIMES
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.runtime.order import Timed, horizon_of, in_event_time_order, in_file_order
 from plait.runtime.sources.memory import BatchesSource, TableSource
 

@@ -20,7 +20,7 @@ from plait.adapt.knowledge import Seen
 from plait.adapt.loop import Loop, Setting
 from plait.adapt.strategy import chooser
 from plait.engine.engines import Engine
-from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals
+from plait.engine.ingest import Arrivals
 from plait.engine.migrate.choose import Chooser
 from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.migrate.record import Migration
@@ -28,6 +28,7 @@ from plait.engine.migrate.strategy import plan_of
 from plait.engine.monitor import Watch
 from plait.engine.sampling import sample
 from plait.engine.slices import as_batches, cut, cut_rows
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.optimize.model import Cost
 from plait.optimize.statistics import statistics_to_dict
 from plait.plan.jtree import Join, Leaf, Node

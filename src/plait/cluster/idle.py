@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plait.engine.ingest import BEFORE_ALL_TIMES
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.query.query import Stream
 
 

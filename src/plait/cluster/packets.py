@@ -16,15 +16,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from plait.cluster.routing import Hashes, Routing
 from plait.cluster.rows import encode_rows, gathered
+from plait.engine.admission import Admission
 from plait.engine.codes import hash_values
-from plait.engine.ingest import BEFORE_ALL_TIMES, event_times, with_times
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.plan.steps import on_arrival
-from plait.query.evaluate import evaluate
-from plait.query.expr import Expr
 from plait.query.query import Query, narrowed
 from plait.tuning import USUAL, Tuning
 
@@ -94,30 +92,16 @@ class Packer:
         self, rows: pa.RecordBatch, counts: Packet
     ) -> tuple[pa.RecordBatch, Packet, dict[str, pa.RecordBatch]]:
         """The rows that may be in a result, as far as they tell by themselves; the bad ones."""
-        stream = self.query.streams[self.stream]
-        timed, untimed = with_times(rows, stream.time)
-        newest = counts.newest
-        if timed.num_rows:
-            newest = max(newest, int(event_times(timed.column(stream.time)).max()))
-        chosen = timed
-        for r in on_arrival(self.query, self.stream):
-            chosen = chosen.filter(_truth(self.query.residuals[r], chosen))
-        graph = self.query.graph
-        keys = [
-            name
-            for k in graph.classes_of(self.stream)
-            for name in graph.classes[k].columns[self.stream]
-        ]
-        joinable, keyless = _valid(chosen, keys)
-        aside = {NO_TIME: untimed, NULL_KEY: keyless}
+        found = Admission(self.query, self.stream).sort_out(rows)
+        aside = {NO_TIME: found.no_time, NULL_KEY: found.no_key}
         counts = counts._replace(
             rows=counts.rows + rows.num_rows,
-            newest=newest,
-            null_times=counts.null_times + (untimed.num_rows if untimed else 0),
-            filtered=counts.filtered + timed.num_rows - chosen.num_rows,
-            null_keys=counts.null_keys + (keyless.num_rows if keyless else 0),
+            newest=max(counts.newest, found.newest),
+            null_times=counts.null_times + _length(found.no_time),
+            filtered=counts.filtered + found.filtered,
+            null_keys=counts.null_keys + _length(found.no_key),
         )
-        return joinable, counts, {reason: bad for reason, bad in aside.items() if bad}
+        return found.rows, counts, {reason: bad for reason, bad in aside.items() if _length(bad)}
 
     def _split(
         self, rows: pa.RecordBatch, needed: list[str]
@@ -138,21 +122,8 @@ class Packer:
                 yield processor, part, copy == 0
 
 
-def _valid(
-    rows: pa.RecordBatch, columns: list[str]
-) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
-    """The rows without nulls in some columns, and the others if there are any."""
-    valid = None
-    for name in columns:
-        if rows.column(name).null_count:
-            here = rows.column(name).is_valid()
-            valid = here if valid is None else pc.and_(valid, here)
-    return (rows, None) if valid is None else (rows.filter(valid), rows.filter(pc.invert(valid)))
-
-
-def _truth(condition: Expr, rows: pa.RecordBatch) -> pa.Array:
-    verdict = evaluate(condition, lambda c: rows.column(c.name), rows.num_rows)
-    return pc.fill_null(verdict.cast(pa.bool_()), False)
+def _length(rows: pa.RecordBatch | None) -> int:
+    return 0 if rows is None else rows.num_rows
 
 
 def _by_processor(

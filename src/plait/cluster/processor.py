@@ -41,10 +41,11 @@ from plait.cluster.packets import LATE, Packet
 from plait.cluster.report import Report, added, plus
 from plait.cluster.rows import decode_rows, encode_rows, gathered
 from plait.engine.engines import Engine, make_engine
-from plait.engine.ingest import BEFORE_ALL_TIMES, Arrivals, event_times
+from plait.engine.ingest import Arrivals
 from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.migrate.record import Migration
 from plait.engine.migrate.strategy import migrate, plan_of, settled
+from plait.engine.times import BEFORE_ALL_TIMES, event_times
 from plait.engine.windows import Windows
 from plait.errors import MigrationError, PlaitError
 from plait.kernels.memory import HEAP, Memory

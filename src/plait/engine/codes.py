@@ -113,6 +113,28 @@ def _cast_or_null(values: pa.Array, type_: pa.DataType) -> pa.Array:
         return pc.if_else(same, back, pa.scalar(None, type_))
 
 
+def comparable(values: pa.Array, type_: pa.DataType) -> npt.NDArray[np.bool_] | None:
+    """Which values can equal something in the type of their key class; None if all can.
+
+    Null equals nothing, nor does a value that does not fit that type.
+    """
+    values = plain_array(values)
+    if pt.is_timestamp(type_) and values.type != type_:
+        values = _cast_or_null(values, type_)
+    return None if values.null_count == 0 else np.asarray(values.is_valid())
+
+
+def same_keys(left: pa.Array, right: pa.Array, type_: pa.DataType) -> npt.NDArray[np.bool_]:
+    """Where two columns of a key class agree; both have values only."""
+    left, right = (
+        values if values.type == type_ else _cast_or_null(values, type_)
+        for values in (plain_array(left), plain_array(right))
+    )
+    if pt.is_large_string(type_) or pt.is_large_binary(type_) or pt.is_decimal(type_):
+        return np.asarray(pc.equal(left, right), np.bool_)
+    return np.equal(_bits(left), _bits(right))
+
+
 def _bits(values: pa.Array) -> Ints:
     if pt.is_floating(values.type):
         with np.errstate(invalid="ignore"):  # signalling NaNs are NaNs

@@ -1,9 +1,8 @@
 """From Arrow rows to what the engine joins: sorted times, key codes and payload columns.
 
-Rows that can never be in a result are set aside here, each kind counted: rows without an event
-time, rows older than their stream's watermark (late), rows with a null key, rows that fail a
-condition on their own stream. What is left is sorted by time; rows within a batch have no order of
-their own, so nothing may depend on it.
+Rows that can never be in a result are set aside, each kind counted: `plait.engine.admission` says
+which they are and in which order that is decided. What is left is sorted by time; rows within a
+batch have no order of their own, so nothing may depend on it.
 """
 
 from __future__ import annotations
@@ -13,24 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from plait.engine.admission import Admission
 from plait.engine.codes import CodeBook, plain_array, stored_type
+from plait.engine.times import BEFORE_ALL_TIMES, event_times
 from plait.errors import SourceError
-from plait.kernels.jit import Bytes, Ints
+from plait.kernels.jit import Ints
 from plait.plan.steps import on_arrival
-from plait.query.evaluate import evaluate
 from plait.query.expr import Column, columns_of
 from plait.query.query import Query
-
-BEFORE_ALL_TIMES = -(2**62)
-"""The watermark of a stream that has not been seen; far enough from the end of int64 to add to."""
-
-MOST_DISTANT_TIME = 2**60
-"""Event times further than this from 1970, some 36,000 years, are set aside."""
-
-_PER_MICRO = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -68,79 +59,34 @@ class Admitted:
     filtered: int
 
 
-def with_times(rows: pa.RecordBatch, column: str) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
-    """The rows whose event time can be counted with, and the others if there are any.
-
-    A time is set aside when it is null or some thousands of years away: it would move the
-    watermark beyond all other rows, and sums of it with a bound would overflow.
-    """
-    times = rows.column(column)
-    nanoseconds = times.type.unit == "ns"
-    limit = 2**63 - 1 if nanoseconds else MOST_DISTANT_TIME // _PER_MICRO[times.type.unit]
-    raw = times.cast(pa.int64())
-    extremes = pc.min_max(raw)
-    inside = extremes["min"].as_py() is None or (
-        extremes["min"].as_py() >= -limit and extremes["max"].as_py() <= limit
-    )
-    if inside and not times.null_count:
-        return rows, None
-    usable = pc.and_(pc.greater_equal(raw, -limit), pc.less_equal(raw, limit)).fill_null(False)
-    return rows.filter(usable), rows.filter(pc.invert(usable))
-
-
-def event_times(array: pa.Array) -> Ints:
-    """Event times in microseconds, nanoseconds rounded down; undefined where null."""
-    raw = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array)]
-    if array.type.unit == "ns":
-        return np.floor_divide(raw, 1_000)
-    return raw * _PER_MICRO[array.type.unit] if array.type.unit != "us" else raw
-
-
 class Ingest:
     """Admits the rows of one stream. `books` are shared by the streams of a key class."""
 
     def __init__(self, query: Query, stream: int, books: Sequence[CodeBook]) -> None:
         self._stream = query.streams[stream]
         self._books = books
+        self._admission = Admission(query, stream)
         graph = query.graph
-        self._keys = {k: graph.classes[k].columns[stream] for k in graph.classes_of(stream)}
-        self._filters = [query.residuals[r] for r in on_arrival(query, stream)]
+        self._keys = {k: graph.classes[k].columns[stream][0] for k in graph.classes_of(stream)}
         self.payload = payload_columns(query, stream)
 
     def admit(self, rows: pa.RecordBatch, watermark: int) -> Admitted:
         """Sort out one batch of rows."""
         rows = self._conform(rows)
-        total = rows.num_rows
-        late = None
-        rows, null_times = with_times(rows, self._stream.time)
+        total, late = rows.num_rows, None
+        found = self._admission.sort_out(rows)
+        rows = found.rows
         times = event_times(rows.column(self._stream.time))
-        newest = int(times.max()) if len(times) else BEFORE_ALL_TIMES
         if len(times) and watermark > BEFORE_ALL_TIMES and times.min() < watermark:
             on_time = times >= watermark
             late = rows.filter(pa.array(~on_time))
             rows, times = rows.filter(pa.array(on_time)), times[on_time]
-        before = rows.num_rows
-        rows, times = self._filter(rows, times)
-        filtered = before - rows.num_rows
-        codes, usable = self._encode(rows)
-        null_keys = 0
-        if usable is not None:
-            null_keys = int(len(usable) - usable.sum())
-            chosen = usable.view(np.bool_)
-            rows, times = rows.filter(pa.array(chosen)), times[chosen]
-            codes = {k: c[chosen] for k, c in codes.items()}
+        codes = {k: self._books[k].encode(rows.column(name))[0] for k, name in self._keys.items()}
         arrivals = self._sorted(times, codes, rows)
-        return Admitted(arrivals, total, newest, late, null_times, null_keys, filtered)
-
-    def _filter(self, rows: pa.RecordBatch, times: Ints) -> tuple[pa.RecordBatch, Ints]:
-        """The rows that satisfy the conditions on this stream alone."""
-        if not self._filters:
-            return rows, times
-        verdicts = [evaluate(f, lambda c: rows.column(c.name), len(times)) for f in self._filters]
-        keep = np.ones(len(times), np.bool_)
-        for verdict in verdicts:
-            keep &= np.asarray(pc.fill_null(verdict.cast(pa.bool_()), False))
-        return (rows, times) if keep.all() else (rows.filter(pa.array(keep)), times[keep])
+        null_keys = 0 if found.no_key is None else found.no_key.num_rows
+        return Admitted(
+            arrivals, total, found.newest, late, found.no_time, null_keys, found.filtered
+        )
 
     def _conform(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The columns the query needs, in the types of its stream."""
@@ -167,21 +113,6 @@ class Ingest:
     def schema(self) -> pa.Schema:
         """The columns of rows that are set aside: those of the stream, plainly encoded."""
         return pa.schema([(f.name, stored_type(f.type)) for f in self._stream.fields])
-
-    def _encode(self, rows: pa.RecordBatch) -> tuple[dict[int, Ints], Bytes | None]:
-        """Codes per class; and, if some rows cannot join, one byte per row that is 0 for those."""
-        codes: dict[int, Ints] = {}
-        usable: Bytes | None = None
-        for key_class, columns in self._keys.items():
-            for name in columns:
-                code, valid = self._books[key_class].encode(rows.column(name))
-                if key_class in codes:
-                    agree = (codes[key_class] == code).view(np.uint8)
-                    usable = agree if usable is None else usable & agree
-                codes.setdefault(key_class, code)
-                if valid is not None:
-                    usable = valid if usable is None else usable & valid
-        return codes, None if usable is None or usable.all() else usable
 
     def _sorted(self, times: Ints, codes: dict[int, Ints], rows: pa.RecordBatch) -> Arrivals:
         payload = {name: rows.column(name) for name in self.payload}

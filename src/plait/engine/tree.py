@@ -28,11 +28,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from plait.engine.counters import InputCounters, OperatorCounters, StateSize, StepCounters
-from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted, Arrivals
+from plait.engine.ingest import Admitted, Arrivals
 from plait.engine.mark import Mark
 from plait.engine.probe import Lookup, length
 from plait.engine.purging import Purge, lemma_cutoff
 from plait.engine.states import CombinedState, State, Tuples
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
 from plait.errors import MemoryExceeded
 from plait.kernels.gather import take

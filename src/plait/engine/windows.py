@@ -14,12 +14,13 @@ import pyarrow as pa
 
 from plait.engine.codes import CodeBook
 from plait.engine.counters import StateSize
-from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted, Arrivals, Ingest
+from plait.engine.ingest import Admitted, Arrivals, Ingest
 from plait.engine.output import Output
 from plait.engine.pending import Pending
 from plait.engine.purging import Purge, check_purge
 from plait.engine.slices import Slice, cut
 from plait.engine.states import BaseWindow, State
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.kernels.memory import HEAP, Memory, Saved
 from plait.query.query import Query
 from plait.tuning import USUAL, Tuning

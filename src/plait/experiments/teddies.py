@@ -27,9 +27,9 @@ import pyarrow as pa
 
 from plait.bench.report import Claim, Note, Report, Series, at_most, equal, ratio_spread, spread
 from plait.engine.eddy import EddyEngine
-from plait.engine.ingest import BEFORE_ALL_TIMES
 from plait.engine.routing import Choice, History, Policy
 from plait.engine.teddy import TeddyEngine, Waited
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.kernels.memory import Saved
 from plait.plan.routed import Eddies, Routed, Teddies
 from plait.query.bounds import global_window

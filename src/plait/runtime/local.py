@@ -14,12 +14,13 @@ from plait.adapt.events import Event
 from plait.adapt.loop import Setting
 from plait.adapt.policy import Policy
 from plait.engine.engines import Engine, make_engine
-from plait.engine.ingest import BEFORE_ALL_TIMES, Admitted, Arrivals
+from plait.engine.ingest import Admitted, Arrivals
 from plait.engine.migrate.choose import Chooser, moving_unless_dearer
 from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.migrate.record import Migration, Order, Strategy
 from plait.engine.migrate.strategy import check_request, migrate, settled
 from plait.engine.purging import Purge
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
 from plait.errors import MigrationError, PlaitError, SourceError
 from plait.optimize.budget import Budget

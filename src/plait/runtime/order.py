@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from plait.engine.ingest import BEFORE_ALL_TIMES, event_times, with_times
+from plait.engine.times import BEFORE_ALL_TIMES, event_times, with_times
 from plait.runtime.encodings import decoded_batch
 from plait.runtime.sources.base import Source
 

@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from plait.engine.ingest import BEFORE_ALL_TIMES
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import SourceError
 from plait.query.query import Query
 from plait.runtime.order import (

@@ -11,18 +11,17 @@ from random import Random
 
 import pyarrow as pa
 
-from plait.cluster.packets import LATE, NO_TIME, NULL_KEY, lean
+from plait.cluster.packets import lean
 from plait.cluster.processor import Engines
 from plait.engine.purging import Purge
 from plait.plan.enumerate import sample_plan
 from plait.plan.routed import Eddies, Plan, Teddies
-from plait.query.expr import Column, streams_of
 from plait.query.query import Query
 from plait.runtime.local import LocalRun
+from plait.testing.fates import FILTERED, LATE, NO_TIME, NULL_KEY, counts, set_aside
 from plait.testing.histories import History, stream_table
-from plait.testing.oracle import Result, all_tuples, multiset, oracle, split_late
+from plait.testing.oracle import Result, multiset, oracle, split_late
 from plait.testing.processors import Cluster
-from plait.testing.scalar import compiled, python_values
 
 Late = dict[str, Counter[Result]]
 Rows = Sequence[Mapping[str, object]]
@@ -30,9 +29,10 @@ Rows = Sequence[Mapping[str, object]]
 
 def expected(history: History) -> tuple[Counter[Result], Late]:
     """By definition: the results over the rows on time, and the late rows of each stream."""
-    on_time, late = split_late(history.query, history.batches)
+    on_time, _ = split_late(history.query, history.batches)
+    aside = set_aside(history.query, history.batches)
     return oracle(history.query, on_time), {
-        s.name: multiset(stream_table(s, late[s.name])) for s in history.query.streams
+        s.name: multiset(stream_table(s, aside[s.name][LATE])) for s in history.query.streams
     }
 
 
@@ -65,7 +65,10 @@ def assert_lawful(
     assert not any(table.num_rows for table in run.late().values()), "late rows twice"
     assert run.counts.results == results.total(), about
     assert run.counts.late == {name: rows.total() for name, rows in late.items()}, about
-    assert run.counts.null_times == _null_times(query, history.batches), about
+    aside = set_aside(query, history.batches)
+    assert Counter(run.counts.null_times) == counts(aside, NO_TIME), about
+    assert Counter(run.counts.filtered) == counts(aside, FILTERED), about
+    assert Counter(run.counts.null_keys) == counts(aside, NULL_KEY), about
 
 
 def difference(found: Counter[Result], wanted: Counter[Result]) -> str:
@@ -79,15 +82,6 @@ def difference(found: Counter[Result], wanted: Counter[Result]) -> str:
         f"{missing.total()} results missing: {missing.most_common(5)}; "
         f"{surplus.total()} too many: {surplus.most_common(5)}"
     )
-
-
-def _null_times(
-    query: Query, batches: Sequence[Mapping[str, Sequence[Mapping[str, object]]]]
-) -> dict[str, int]:
-    return {
-        s.name: sum(row[s.time] is None for batch in batches for row in batch.get(s.name, ()))
-        for s in query.streams
-    }
 
 
 def assert_lawful_on_processors(
@@ -119,52 +113,35 @@ def assert_lawful_on_processors(
             aside.update({(name, part.reason, row): n for row, n in rows.items()})
         for report in cluster.reports:
             late_rows.update(report.late)
-    on_time, late = split_late(query, history.batches)
+    on_time, _ = split_late(query, history.batches)
     answer = oracle(query, on_time)
     assert found == answer, f"{difference(found, answer)}\n{cluster.processor.plan}\n{history!r}"
-    assert aside == set_aside(query, history.batches, late), repr(history)
-    assert late_rows == sum_by_stream(aside, LATE)
+    wanted = set_aside(query, history.batches)
+    assert aside == _as_handed_out(query, wanted), repr(history)
+    assert late_rows == counts(wanted, LATE)
     totals = [report.total for report in cluster.reports]
     assert sum(total["results"] for total in totals) == answer.total(), "a repeated batch counts"
     assert sum((Counter(total["late"]) for total in totals), Counter()) == late_rows
     if totals:
         seen = {s.name: sum(len(b.get(s.name, ())) for b in history.batches) for s in query.streams}
         assert Counter(totals[0]["rows"]) == Counter({name: n for name, n in seen.items() if n})
+        for name, reason in (
+            ("null_times", NO_TIME),
+            ("null_keys", NULL_KEY),
+            ("filtered", FILTERED),
+        ):
+            assert Counter(totals[0][name]) == counts(wanted, reason), f"{name}\n{history!r}"
 
 
-def set_aside(
-    query: Query, batches: Sequence[Mapping[str, Rows]], late: Mapping[str, Rows]
+def _as_handed_out(
+    query: Query, aside: Mapping[str, Mapping[str, Rows]]
 ) -> Counter[tuple[str, str, Result]]:
-    """By definition: stream, reason and values of the rows that are not joined for a reason.
-
-    A row that fails a condition on its own stream is no result whenever it comes: it is not late.
-    """
+    """Stream, reason and values of the rows that processors hand out, if they are asked to."""
     found: Counter[tuple[str, str, Result]] = Counter()
     narrow = lean(query)
-    for s, stream in enumerate(query.streams):
-        alone = [r for r in query.residuals if streams_of(r) == {stream.name}]
-        conditions = [compiled(r, query.type_of) for r in alone]
-        keys = [c for e in query.equalities for c in (e.left, e.right) if c.stream == stream.name]
-        everything = [row for batch in batches for row in batch.get(stream.name, ())]
-        for rows, reasons in ((everything, (NO_TIME, NULL_KEY)), (late[stream.name], (LATE,))):
-            table = stream_table(stream, rows).select([f.name for f in narrow.streams[s].fields])
-            values = list(zip(*map(python_values, table.columns), strict=True))
-            for t, row in zip(all_tuples(stream, rows), values, strict=True):
-                reason = LATE
-                if t[Column(stream.name, stream.time)] is None:
-                    reason = NO_TIME
-                elif not all(c(t) is True for c in conditions):
-                    continue
-                elif any(t[c] is None for c in keys):
-                    reason = NULL_KEY
-                if reason in reasons:
-                    found[stream.name, reason, row] += 1
-    return found
-
-
-def sum_by_stream(aside: Counter[tuple[str, str, Result]], reason: str) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for (name, why, _), n in aside.items():
-        if why == reason:
-            found[name] += n
+    for stream, needed in zip(query.streams, narrow.streams, strict=True):
+        for reason in (NO_TIME, NULL_KEY, LATE):
+            table = stream_table(stream, aside[stream.name][reason])
+            rows = multiset(table.select([f.name for f in needed.fields]))
+            found.update({(stream.name, reason, row): n for row, n in rows.items()})
     return found

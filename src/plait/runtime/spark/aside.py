@@ -24,7 +24,7 @@ from pyspark.sql import functions as F  # the name everybody uses
 
 from plait.cluster.packets import NO_TIME
 from plait.cluster.processor import Aside
-from plait.engine.ingest import event_times
+from plait.engine.times import event_times
 from plait.errors import DuplicateName, SourceError
 from plait.query.query import Query
 
