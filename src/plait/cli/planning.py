@@ -48,7 +48,7 @@ def stats_file(path: Path) -> dict[str, Any]:
     """The statistics as they stand, with the `columns` of the tables that they may give."""
     try:
         data = json.loads(read_text(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StatisticsError(f"{path} is no JSON: {error}") from None
     if not isinstance(data, dict):
         raise StatisticsError(f"{path} is no object", remedy='write {"rates": {...}}')

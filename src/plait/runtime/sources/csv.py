@@ -36,6 +36,7 @@ from plait.runtime.sources.base import Chunk
 from plait.runtime.sources.records import line_ends, read_records, records
 from plait.runtime.sources.text import (
     BLOCK_BYTES,
+    BYTE_ORDER_MARK,
     MAX_RECORD_BYTES,
     Block,
     culprits,
@@ -270,6 +271,9 @@ def _parse(
     if _BLANK.match(data):
         names = list(only) or header
         return pa.table({name: pa.array([], types.get(name, pa.null())) for name in names})
+    if data.startswith(BYTE_ORDER_MARK):
+        # Arrow would take it off, at the beginning of any block; an empty line is no record.
+        data = b"\n" + data
     return pcsv.read_csv(
         pa.BufferReader(data),
         pcsv.ReadOptions(column_names=header, block_size=len(data) + 1, use_threads=False),
@@ -297,7 +301,9 @@ def _fits(values: pa.Array, type_: pa.DataType, a: int, b: int) -> bool:
 
 def _convert(raw: pa.Array, type_: pa.DataType) -> pa.Array:
     """Fields as bytes in the type of their column, by the same reader that reads whole rows."""
-    if pt.is_string(type_) or pt.is_binary(type_) or not len(raw):
+    if not len(raw):
+        return pa.array([], type_)
+    if pt.is_string(type_) or pt.is_binary(type_):
         return raw.cast(type_)
     doubled = pc.replace_substring(raw, b'"', b'""')
     quoted = pc.binary_join_element_wise(b'"', doubled, b'"', b"")

@@ -124,7 +124,7 @@ class JsonlSource:
                 )
             if found := _agreeing(lines, self._max_depth):
                 return found
-            fault = fault or lines.fault(0, self._max_depth) or _fault(lines[0])
+            fault = fault or lines.fault(0, self._max_depth) or _why_not(lines[0], None)
             faults += len(lines)
             if faults > self.bad.limit:
                 break
@@ -142,15 +142,24 @@ def _agreeing(lines: Lines, max_depth: int) -> tuple[pa.Table, bytes] | None:
                 return table, lines.data
         except pa.ArrowInvalid:
             pass
-    good = [line for n, line in enumerate(lines) if not (lines.fault(n, max_depth) or _fault(line))]
-    taken = len(good)
-    while good:
-        data = b"\n".join(good[:taken])
+    safe = [line for n, line in enumerate(lines) if not lines.fault(n, max_depth)]
+    found = _longest_start([line for line in safe if not _fault(line)])
+    if found is None:
+        # What Python refuses Arrow may read, NaN for example: better than nothing.
+        found = _longest_start([line for line in safe if not _refusal([line], None)])
+    return found
+
+
+def _longest_start(lines: Sequence[bytes]) -> tuple[pa.Table, bytes] | None:
+    """About as many of the first lines as agree in their types."""
+    taken = len(lines)
+    while lines:
+        data = b"\n".join(lines[:taken])
         try:
             return _untyped(data), data
         except pa.ArrowInvalid:
             # What Arrow does not even read alone is no example.
-            good, taken = (good, taken // 2) if taken > 1 else (good[1:], len(good) - 1)
+            lines, taken = (lines, taken // 2) if taken > 1 else (lines[1:], len(lines) - 1)
     return None
 
 
@@ -237,23 +246,26 @@ def _read_with_care(
     return _one_batch(_typed(b"\n".join(kept), schema))
 
 
-def _refusal(lines: Sequence[bytes], schema: pa.Schema) -> str:
+def _refusal(lines: Sequence[bytes], schema: pa.Schema | None) -> str:
     """Why Arrow does not read the lines as one row each; empty if it does."""
+    if not all(line.startswith(b"{") and line.endswith(b"}") for line in lines):
+        return "no object"
+    data = b"\n".join(lines)
     try:
-        rows = _typed(b"\n".join(lines), schema).num_rows
+        rows = (_parse(data, None) if schema is None else _typed(data, schema)).num_rows
     except pa.ArrowInvalid as error:
         return str(error).partition("\n")[0]
     return "" if rows == len(lines) else f"{rows} objects in {len(lines)} lines"
 
 
-def _why_not(line: bytes, schema: pa.Schema) -> str:
+def _why_not(line: bytes, schema: pa.Schema | None) -> str:
     """Why a line that was refused is malformed."""
     if fault := _fault(line):
         return fault
     # Nothing is read from it: a name that is longer than the line is not in it.
     if refusal := _refusal([line], pa.schema([("-" * len(line), pa.null())])):
         return f"no JSON: {refusal.removeprefix('JSON parse error: ')}"
-    for field in schema:
+    for field in schema or ():
         if _refusal([line], pa.schema([field])):
             value = json.dumps(json.loads(line).get(field.name), ensure_ascii=False)
             return f"{field.name} is {value[:40]}, not {field.type}"

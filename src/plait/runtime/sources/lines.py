@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from plait.kernels.jit import Bytes, Ints, kernel
+from plait.kernels.jit import Ints
+from plait.runtime.sources.scan import depth
 
 MAX_DEPTH = 128
 """Levels of nesting, unless told otherwise: more than data has, far fewer than a stack holds."""
@@ -102,28 +103,6 @@ class Lines:
             if depth(self._bytes[self._starts[n] : self._ends[n]]) > max_depth
         ]
         return np.array(deep, np.int64)
-
-
-@kernel
-def depth(line: Bytes) -> int:
-    """The most brackets that are open at once, those in strings not counted."""
-    opened, most, quoted, escaped = 0, 0, False, False
-    for c in line:
-        if quoted:
-            if escaped:
-                escaped = False
-            elif c == 92:
-                escaped = True
-            elif c == 34:
-                quoted = False
-        elif c == 34:
-            quoted = True
-        elif c in (123, 91):
-            opened += 1
-            most = max(most, opened)
-        elif c in (125, 93):
-            opened -= 1
-    return most
 
 
 def _is_text(data: bytes) -> bool:

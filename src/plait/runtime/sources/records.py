@@ -22,7 +22,17 @@ from pathlib import Path
 
 import numpy as np
 
-from plait.kernels.jit import Bytes, Ints, kernel
+from plait.kernels.jit import Ints
+from plait.runtime.sources.scan import (
+    BROKEN,
+    FIELD,
+    PLAIN,
+    QUOTED,
+    RECORD,
+    RETURN,
+    records_of,
+    scan,
+)
 from plait.runtime.sources.text import (
     BLOCK_BYTES,
     BYTE_ORDER_MARK,
@@ -31,10 +41,6 @@ from plait.runtime.sources.text import (
     pieces,
     too_long,
 )
-
-_RECORD, _FIELD, _PLAIN, _QUOTED, _MARK, _RETURN, _BROKEN = range(7)
-"""At the beginning of a record; of a field; in one without marks; in one with marks; after a mark
-in it; after a carriage return; where quoting broke."""
 
 NOT_CLOSED = "a quotation mark is not closed"
 NOT_AT_END = "text follows a closing quotation mark"
@@ -64,7 +70,7 @@ class _Cutter:
         self._max = max_record_bytes
         self._rest = bytearray()
         self._scanned = 0
-        self._state = _RECORD
+        self._state = RECORD
         self._line = 1
         self._end = 0
         self._marked = False
@@ -79,7 +85,7 @@ class _Cutter:
             self._skip_mark()
         yield from self._blocks()
         if len(self._rest) > self._max:
-            why = f", in quotation marks: {NOT_CLOSED}" if self._state == _QUOTED else ""
+            why = f", in quotation marks: {NOT_CLOSED}" if self._state == QUOTED else ""
             raise too_long(self._path, self._line, self._max, why)
 
     def finish(self) -> Iterator[Block]:
@@ -87,7 +93,7 @@ class _Cutter:
         self._ended = True
         self._skip_mark()
         yield from self._blocks()
-        while self._state in {_QUOTED, _BROKEN}:
+        while self._state in {QUOTED, BROKEN}:
             yield self._malformed(self._line_end())
             yield from self._blocks()
         if self._rest:
@@ -100,8 +106,8 @@ class _Cutter:
         self._marked = True
 
     def _blocks(self) -> Iterator[Block]:
-        while self._state == _BROKEN or self._scanned < len(self._rest):
-            if self._state == _BROKEN:
+        while self._state == BROKEN or self._scanned < len(self._rest):
+            if self._state == BROKEN:
                 if not (end := self._line_end()):
                     return
                 yield self._malformed(end)
@@ -120,11 +126,11 @@ class _Cutter:
     def _scan(self) -> int:
         """Go on with the scan; where the last whole record ends, 0 if none does."""
         rest, before = self._rest, self._scanned
-        plain = self._state in {_RECORD, _FIELD, _PLAIN} and rest.find(b'"', before) < 0
+        plain = self._state in {RECORD, FIELD, PLAIN} and rest.find(b'"', before) < 0
         if plain and len(rest) - before <= self._block_bytes:
             # Any line end ends a record, and the last byte tells the state.
             self._scanned = len(rest)
-            self._state = {10: _RECORD, 13: _RETURN, self._delimiter: _FIELD}.get(rest[-1], _PLAIN)
+            self._state = {10: RECORD, 13: RETURN, self._delimiter: FIELD}.get(rest[-1], PLAIN)
             # A return at the very end may be followed by its newline.
             return max(rest.rfind(b"\n", before), rest.rfind(b"\r", before, -1)) + 1
         with memoryview(rest) as view:
@@ -145,87 +151,10 @@ class _Cutter:
 
     def _malformed(self, line_end: int) -> Block:
         """The first line of what is left; the scan begins again behind it."""
-        same_line = self._state == _BROKEN and self._scanned < line_end
+        same_line = self._state == BROKEN and self._scanned < line_end
         block = self._take(line_end, NOT_AT_END if same_line else NOT_CLOSED)
-        self._scanned, self._state = 0, _RECORD
+        self._scanned, self._state = 0, RECORD
         return block
-
-
-@kernel
-def scan(data: Bytes, state: int, delimiter: int, enough: int) -> tuple[int, int, int]:
-    """Walk through the data from a state; stop where a record ends after `enough` bytes.
-
-    Returns the state, where the last whole record ends (-1 if none does), and where it stopped.
-    """
-    whole, i, n = -1, 0, len(data)
-    while i < n:
-        c = data[i]
-        if state == _QUOTED:
-            while i < n and data[i] != 34:
-                i += 1
-            if i < n:
-                state = _MARK
-                i += 1
-            continue
-        if state == _PLAIN:
-            while i < n and c not in (10, 13, delimiter):
-                i += 1
-                if i < n:
-                    c = data[i]
-            if i == n:
-                break
-        if state == _RETURN:
-            state = _RECORD
-            i += c == 10
-            whole = i
-            if whole >= enough:
-                return state, whole, i
-            continue
-        if c == 10:
-            whole = i + 1
-            state = _RECORD
-            if whole >= enough:
-                return state, whole, i + 1
-        elif c == 13:
-            state = _RETURN
-        elif c == delimiter:
-            state = _FIELD
-        elif c == 34:
-            state = _QUOTED
-        elif state == _MARK:
-            return _BROKEN, whole, i
-        else:
-            state = _PLAIN
-        i += 1
-    return state, whole, n
-
-
-@kernel
-def _records(data: Bytes, delimiter: int, most: int) -> tuple[Ints, Ints]:
-    starts, fields = np.empty(most, np.int64), np.empty(most, np.int64)
-    count = 0
-    state = _RECORD
-    for i in range(len(data)):
-        c = data[i]
-        if state == _QUOTED:
-            if c == 34:
-                state = _MARK
-            continue
-        if c in (10, 13):
-            state = _RECORD
-            continue
-        if state == _RECORD:
-            starts[count] = i
-            fields[count] = 1
-            count += 1
-        if c == delimiter:
-            state = _FIELD
-            fields[count - 1] += 1
-        elif c == 34 and state != _PLAIN:
-            state = _QUOTED
-        else:
-            state = _PLAIN
-    return starts[:count], fields[:count]
 
 
 def records(data: bytes, delimiter: str = ",") -> tuple[Ints, Ints]:
@@ -235,7 +164,7 @@ def records(data: bytes, delimiter: str = ",") -> tuple[Ints, Ints]:
     >>> starts.tolist(), fields.tolist()
     ([0, 5, 12], [2, 1, 1])
     """
-    return _records(np.frombuffer(data, np.uint8), ord(delimiter), line_ends(data) + 1)
+    return records_of(np.frombuffer(data, np.uint8), ord(delimiter), line_ends(data) + 1)
 
 
 def line_ends(data: bytes) -> int:
