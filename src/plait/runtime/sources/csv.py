@@ -271,8 +271,9 @@ def _parse(
     if _BLANK.match(data):
         names = list(only) or header
         return pa.table({name: pa.array([], types.get(name, pa.null())) for name in names})
-    if data.startswith(BYTE_ORDER_MARK):
-        # Arrow would take it off, at the beginning of any block; an empty line is no record.
+    if data.startswith(BYTE_ORDER_MARK[:1]):
+        # Arrow would take the mark off at the beginning of any block, and refuse a part of it. An
+        # empty line before it prevents that, and is no record.
         data = b"\n" + data
     return pcsv.read_csv(
         pa.BufferReader(data),
