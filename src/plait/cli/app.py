@@ -404,10 +404,18 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with stoppable(_abandon_drafts):
             code = app(arguments, prog_name="plait", standalone_mode=False)
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except PlaitError as error:
         if os.environ.get("PLAIT_TRACEBACK"):
             raise
         show_error(error.message, error.remedy)
+        return 2
+    except (OSError, RecursionError, MemoryError) as error:
+        if os.environ.get("PLAIT_TRACEBACK"):
+            raise
+        _leave_standard_output()
+        show_error(*_limit_of_the_machine(error))
         return 2
     except (typer.Abort, KeyboardInterrupt):
         code = 130
@@ -422,6 +430,26 @@ def main(arguments: list[str] | None = None) -> int:
     if code == 130:
         print("interrupted", file=sys.stderr)
     return code if isinstance(code, int) else 0
+
+
+def _limit_of_the_machine(error: OSError | RecursionError | MemoryError) -> tuple[str, str]:
+    """What to say when the system cannot go on, where no part of the program knows better."""
+    if isinstance(error, RecursionError):
+        return "something is nested too deeply", "look at the query, the plan and the files given"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory", "give less at once, or run it on a larger machine"
+    reason = error.strerror or str(error)
+    if error.filename is None:
+        return f"standard output cannot be written: {reason}", "check where it goes"
+    return f"{os.fsdecode(error.filename)}: {reason}", "check the path and its permissions"
+
+
+def _leave_standard_output() -> None:
+    """Let what cannot be written go, or Python tries again at its end and complains."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _abandon_drafts() -> None:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import os
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from plait.cli.inputs import read_text
+from plait.cli.inputs import read_text, too_deep
 from plait.cli.market import MARKET
+from plait.cli.outputs import make_directory
 from plait.cli.show import say, size
-from plait.errors import PlaitError, did_you_mean
+from plait.errors import OutputExists, PlaitError, did_you_mean
+from plait.runtime.drafts import Draft, writing
+from plait.runtime.sinks import file_name
 from plait.testing.generate import Format, write_streams
-from plait.testing.specs import specs_from_json
+from plait.testing.specs import StreamSpec, distinct_names, specs_from_json
 
 PRESETS = {"market": MARKET}
 
@@ -28,14 +36,56 @@ def generate_streams(
     if example:
         say(MARKET)
         return
-    specs = specs_from_json(_description(spec, preset))
+    try:
+        specs = distinct_names(specs_from_json(_description(spec, preset)))
+    except RecursionError:
+        raise too_deep(spec or Path("the preset")) from None
     if out is None:
         raise PlaitError("where to?", remedy="name a directory: --out DIR")
-    if seconds <= 0:
-        raise PlaitError(f"--seconds is {seconds:g}", remedy="give a number above 0")
-    paths = write_streams(specs, seconds, seed, out, format_)
-    for path in paths.values():
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise PlaitError(f"--seconds is {seconds:g}", remedy="give a finite number above 0")
+    for path in written(specs, seconds, seed, out, format_):
         say(f"{path}  {size(path.stat().st_size)}")
+
+
+def written(
+    specs: Sequence[StreamSpec], seconds: float, seed: int, out: Path, format_: Format
+) -> list[Path]:
+    """Write a file per stream into a directory; all of them appear, or none."""
+    for spec in specs:
+        if file_name(spec.name) != spec.name:
+            raise PlaitError(f"the name {spec.name!r} is no file name", remedy="rename the stream")
+    targets = {spec.name: out / f"{spec.name}.{format_}" for spec in specs}
+    with ExitStack() as made:
+        make_directory(out, made)
+        drafts = {}
+        for name, path in targets.items():
+            try:
+                drafts[name] = Draft(path)
+            except OutputExists as error:
+                error.remedy = "choose another directory or remove it"
+                raise
+            made.callback(drafts[name].abandon)
+        with writing(out), TemporaryDirectory(prefix=".plait-", suffix=".tmp", dir=out) as folder:
+            with _fitting(seconds):
+                paths = write_streams(specs, seconds, seed, folder, format_)
+            for name, path in paths.items():
+                os.replace(path, drafts[name].temporary)
+        for draft in drafts.values():
+            draft.publish()
+    return list(targets.values())
+
+
+@contextmanager
+def _fitting(seconds: float) -> Iterator[None]:
+    """Turns what happens to arrays of impossible sizes into an error."""
+    try:
+        yield
+    except (MemoryError, OverflowError) as error:
+        raise PlaitError(
+            f"the rows of {seconds:g} seconds do not fit into memory: {error}",
+            remedy="give fewer --seconds, or lower rates",
+        ) from None
 
 
 def _description(spec: Path | None, preset: str | None) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,9 @@ from plait.runtime.sources.bad import DEFAULT_LIMIT
 from plait.runtime.sources.epoch import UNITS
 from plait.runtime.sources.files import input_files
 from plait.runtime.sources.types import parse_type
+
+MOST_TEXT = 64 << 20
+"""Bytes of a query, a plan or a description of streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +67,12 @@ class Inputs:
                 remedy="name the rows of each table: --stream trades=trades.parquet",
             )
         types = self._types(paths)
-        tables: dict[str, Source] = {
-            name: open_source(path, columns=types.get(name), max_bad_rows=self.max_bad_rows)
-            for name, path in paths.items()
-        }
+        tables: dict[str, Source] = {}
+        for name, path in paths.items():
+            with reading(path):
+                tables[name] = open_source(
+                    path, columns=types.get(name), max_bad_rows=self.max_bad_rows
+                )
         times = self._times(tables)
         watermarks = per_stream(self.watermarks or (), "--watermark", '"2 seconds"', tables)
         try:
@@ -111,6 +117,8 @@ class Inputs:
             value = json.loads(text)
         except (ValueError, RecursionError):
             return loads(text, query)
+        except RecursionError:
+            raise too_deep(self.plan_file) from None
         explained = isinstance(value, dict) and "query" in value and "plan" in value
         return from_dict(value["plan"] if explained else value, query)
 
@@ -209,6 +217,8 @@ def per_stream(
     """Settings by table, or one for all of them; None if there are none."""
     if not values:
         return None
+    if "" in values:
+        raise PlaitError(f"{option} is empty", remedy=f"write for example {option} {example}")
     everywhere = [value for value in values if "=" not in value]
     if not everywhere:
         found = named(values, option, f"NAME={example}")
@@ -234,10 +244,42 @@ def check_known(name: str, option: str, tables: Mapping[str, object]) -> None:
         )
 
 
-def read_text(path: Path) -> str:
-    """The text of a small file."""
+def read_text(path: Path, most: int = MOST_TEXT) -> str:
+    """The text of a small file, not of an endless device."""
+    with reading(path), path.open("rb") as file:
+        octets = file.read(most + 1)
+        if len(octets) > most:
+            raise SourceError(
+                f"{printable(path)} has more than {most:,} bytes", remedy="check the path"
+            )
+        return octets.decode()
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """Turns what the system raises into an error that names the file."""
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "no text in UTF-8"
-        raise SourceError(f"{path} cannot be read: {reason}", remedy="check the path") from None
+        yield
+    except UnicodeDecodeError:
+        raise SourceError(f"{path} is no text in UTF-8", remedy="check the path") from None
+    except (OSError, ValueError) as error:
+        # A name that the system does not take is a ValueError.
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SourceError(
+            f"{printable(path)} cannot be read: {reason}", remedy="check the path"
+        ) from None
+
+
+def printable(path: str | Path, longest: int = 200) -> str:
+    """A path as it can be shown.
+
+    >>> printable("trades.csv"), printable("x" * 300)[-3:]
+    ('trades.csv', 'xx…')
+    """
+    text = str(path)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def too_deep(path: Path) -> SourceError:
+    """The error for JSON that Python cannot read for its depth."""
+    return SourceError(f"{path} is nested too deeply", remedy="write it with fewer levels")

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import time
 from collections.abc import Callable
+from json import dumps
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import typer
 from plait.cli.inputs import named
 from plait.cli.show import aligned, console, on_terminal, say
 from plait.errors import PlaitError
+from plait.runtime.drafts import write_whole, writing
 
 _REGISTRIES = {"bench": "plait.bench.registry", "experiment": "plait.experiments.registry"}
 _QUIET = 2.0
@@ -49,8 +51,13 @@ def measure(
     else:
         report = registry.run(name, given, _lines(name))
     if json is not None:
-        report.write_json(json)
-    drawn = None if plot is None else report.plot(plot)
+        with writing(json):
+            json.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(json, dumps(report.to_dict(), indent=2) + "\n")
+    drawn = None
+    if plot is not None:
+        with writing(plot):
+            drawn = report.plot(plot)
     _show(report)
     for path in (json, drawn):
         if path is not None:

@@ -60,7 +60,7 @@ class Outputs:
         given = (options.out, options.bad_rows, options.events, *late.values())
         _check_distinct([path for path in given if path is not None])
         if options.late is not None and options.late.suffix.lower() not in EXTENSIONS:
-            _make_directory(options.late, files)
+            make_directory(options.late, files)
 
         def file(path: Path, schema: pa.Schema) -> FileSink:
             sink = FileSink(path, schema, overwrite=options.overwrite, inputs=inputs)
@@ -107,12 +107,12 @@ def _check_distinct(paths: list[Path]) -> None:
             raise PlaitError(f"two outputs are to be written to {path}", remedy="rename one")
 
 
-def _make_directory(path: Path, files: ExitStack) -> None:
+def make_directory(path: Path, files: ExitStack) -> None:
     """Make a directory with its parents; those that stay empty are removed in the end."""
-    missing = [p for p in (path, *path.parents) if not p.exists()]
-    for folder in reversed(missing):
-        files.callback(_remove_if_empty, folder)
     with writing(path):
+        missing = [p for p in (path, *path.parents) if not p.exists()]
+        for folder in reversed(missing):
+            files.callback(_remove_if_empty, folder)
         path.mkdir(parents=True, exist_ok=True)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from plait.cli.inputs import Inputs, per_stream, read_text
+from plait.cli.inputs import Inputs, per_stream, read_text, too_deep
 from plait.cli.show import console, on_terminal, say
 from plait.errors import StatisticsError
 from plait.optimize.budget import Budget
@@ -19,6 +19,7 @@ from plait.optimize.planning import Planned, plan_query
 from plait.optimize.statistics import Statistics, read_statistics
 from plait.query.builder import sql
 from plait.query.query import Query
+from plait.runtime.drafts import writing
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ def stats_file(path: Path) -> dict[str, Any]:
         data = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise StatisticsError(f"{path} is no JSON: {error}") from None
+    except RecursionError:
+        raise too_deep(path) from None
     if not isinstance(data, dict):
         raise StatisticsError(f"{path} is no object", remedy='write {"rates": {...}}')
     return data
@@ -102,7 +105,8 @@ def calibrate(out: Path | None, repeats: int) -> None:
                 status.update(text)
 
         found = measure(repeats, note=note)
-    save(found.costs, path)
+    with writing(path):
+        save(found.costs, path)
     for name, value in asdict(found.costs).items():
         say(f"{name:<8} {1e9 * value:12.2f} ns")
     say(f"median error of the fit over {found.runs} runs: {100 * found.error:.1f} %")

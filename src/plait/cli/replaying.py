@@ -11,14 +11,19 @@ from typing import Any
 from plait.adapt.events import read_events
 from plait.adapt.policy import Policy
 from plait.adapt.replay import Replayed, replay, started, summary
+from plait.cli.inputs import reading
 from plait.cli.show import aligned, count, say
-from plait.errors import PolicyError
+from plait.errors import PolicyError, SourceError
 from plait.plan.labels import plan_label
+from plait.runtime.drafts import write_whole
 
 
 def replay_events(path: Path, given: Sequence[str], out: Path | None) -> None:
     """Decide again, and show where the two policies differ."""
-    events = read_events(path)
+    with reading(path):
+        if path.is_char_device():
+            raise SourceError(f"{path} is a device", remedy="give an event log or its folder")
+        events = read_events(path)
     recorded = started(events).policy
     policy = replace(recorded, **overrides(given))
     found = list(replay(events, policy))
@@ -38,7 +43,7 @@ def replay_events(path: Path, given: Sequence[str], out: Path | None) -> None:
         f"{figures['cost']:.3g} CPU on average"
     )
     if out is not None:
-        out.write_text(json.dumps(_plain(found, policy, figures), indent=2) + "\n")
+        write_whole(out, json.dumps(_plain(found, policy, figures), indent=2) + "\n")
         say(f"written: {out}")
 
 

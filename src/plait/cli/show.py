@@ -24,16 +24,37 @@ def console(*, stderr: bool = False) -> Console:
 
 def say(text: str = "", style: str | None = None) -> None:
     """Print a line."""
-    console().print(text, style=style)
+    out = console()
+    out.print(encodable(text, out.encoding), style=style)
 
 
 def show_error(message: str, remedy: str) -> None:
     """Print an error, and on the next line what to do about it."""
     out = console(stderr=True)
-    sys.stdout.flush()
-    out.print(f"error: {message}", style="bold red")
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    out.print(f"error: {one_line(message, out.encoding)}", style="bold red")
     if remedy:
-        out.print(f"  {remedy}")
+        out.print(f"  {one_line(remedy, out.encoding)}")
+
+
+def encodable(text: str, encoding: str = "utf-8") -> str:
+    """The text with escapes in place of what the terminal cannot show, such as half characters.
+
+    >>> encodable("a\\udc80"), encodable("→", "ascii")
+    ('a\\\\udc80', '\\\\u2192')
+    """
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def one_line(text: str, encoding: str = "utf-8") -> str:
+    """The text without line breaks and control characters, which a name may have.
+
+    >>> one_line("a\\nb \\x1b[31m")
+    'a\\\\nb \\\\x1b[31m'
+    """
+    kept = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return encodable("".join(kept), encoding)
 
 
 def on_terminal() -> bool:

@@ -168,6 +168,11 @@ def writing(path: Path) -> Iterator[None]:
         raise PlaitError(
             f"the output {path} cannot be written: {error}", remedy="choose another format"
         ) from None
+    except ValueError as error:
+        # The system or Arrow does not take such a name.
+        raise PlaitError(
+            f"the output {str(path)!r} cannot be written: {error}", remedy="choose another name"
+        ) from None
 
 
 def _sync(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -112,7 +113,7 @@ def late_paths(given: str | Path, titles: Mapping[str, str]) -> dict[str, Path]:
     """
     path = Path(given)
     names = {stream: file_name(title) for stream, title in titles.items()}
-    if path.suffix.lower() in EXTENSIONS and not path.is_dir():
+    if path.suffix.lower() in EXTENSIONS and not os.path.isdir(path):
         return {s: path.with_name(f"{path.stem}-{n}{path.suffix}") for s, n in names.items()}
     return {stream: path / f"{name}.parquet" for stream, name in names.items()}
 
