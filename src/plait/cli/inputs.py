@@ -115,7 +115,7 @@ class Inputs:
         text = read_text(self.plan_file)
         try:
             value = json.loads(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             return loads(text, query)
         except RecursionError:
             raise too_deep(self.plan_file) from None
