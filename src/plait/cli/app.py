@@ -377,6 +377,38 @@ def experiment(
 
 
 @app.command()
+def torture(
+    host: Annotated[
+        Literal["local", "simulated", "spark"],
+        typer.Option(help="Where: one process, simulated processors that crash, or Spark."),
+    ] = "local",
+    seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="How long.")] = 60.0,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="What everything is drawn from; today's date."),
+    ] = None,
+    case: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Run one case again, as it was printed.")
+    ] = None,
+    rows: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Rows of the largest case.")
+    ] = 1_000_000,
+    json: JsonOption = None,
+) -> None:
+    """Try to make Plait give a wrong answer: random queries, data, plans, migrations and crashes.
+
+    Every answer is compared with the definition, or with DuckDB where it is large. A failure is
+    made as small as it gets, and what repeats it is printed.
+    """
+    import datetime
+
+    from plait.cli.torturing import torture as run_torture
+
+    today = int(f"{datetime.datetime.now(datetime.UTC):%Y%m%d}")
+    run_torture(host, seconds, today if seed is None else seed, case, rows, json)
+
+
+@app.command()
 def demo(
     seconds: Annotated[
         float, typer.Option(min=1.0, metavar="S", help="Event time to cover.")

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from plait.errors import PlaitError
-from plait.query.expr import Column
+from plait.query.expr import Column, streams_of
 from plait.query.keys import plain
-from plait.query.query import Equality, Query
+from plait.query.query import Equality, Query, Stream
 from plait.testing.checksum import checksum, checksum_batches
 from plait.testing.duck_expr import Untranslatable, duck_type, expr_sql, micros_sql, quoted
 
@@ -28,6 +28,7 @@ __all__ = [
     "count_and_checksum",
     "duck_result",
     "duck_sql",
+    "joinable",
 ]
 
 
@@ -84,6 +85,25 @@ def count_and_checksum(
 
     total = checksum_batches(counted())
     return count, total
+
+
+def joinable(query: Query, stream: Stream, rows: pa.Table) -> int:
+    """How many rows of a stream could be in a result, as far as they tell by themselves."""
+    if not rows.num_rows:
+        return 0
+    keys = {c for e in query.equalities for c in (e.left, e.right) if c.stream == stream.name}
+    conditions = [f"{expr_sql(c, query.type_of)} IS NOT NULL" for c in sorted(keys, key=str)]
+    alone = [r for r in query.residuals if streams_of(r) == {stream.name}]
+    conditions += [expr_sql(r, query.type_of) for r in alone]
+    connection = _connect(1)
+    try:
+        connection.register(stream.name, _plain(rows))
+        where = " AND ".join(conditions)
+        found = connection.sql(f"SELECT count(*) FROM {quoted(stream.name)} WHERE {where}")
+        (answer,) = found.fetchall()
+        return int(answer[0])
+    finally:
+        connection.close()
 
 
 def _equality(query: Query, e: Equality) -> str:

@@ -27,9 +27,16 @@ from plait.plan.routed import Plan
 from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
 
+MOST_DEATHS = 5
+"""Attempts at a batch that may die."""
+
 
 class Died(Exception):
     """A task was killed."""
+
+
+def _nobody(_processor: int, _step: int) -> bool:
+    return False
 
 
 @dataclass
@@ -111,23 +118,27 @@ class Cluster:
         tasks: int = 1,
         clock: int = 0,
         worker_of: Callable[[int], int] = lambda _: 0,
-        die: Callable[[int, int], bool] = lambda _processor, _step: False,
+        die: Callable[[int, int], bool] = _nobody,
         epoch: Epoch | None = None,
     ) -> pa.Table:
         """One batch, repeated until it is committed; the results of the committed attempt.
 
         `die(processor, step)` is asked after every result batch and once at the end; all
-        processors of an attempt commit together or not at all, as in a micro-batch.
+        processors of an attempt commit together or not at all, as in a micro-batch. After
+        `MOST_DEATHS` it is not asked any more: a batch of many results would never end.
         """
         packets = [p._replace(clock=clock) for p in self.packets(batch, tasks)]
+        deaths = 0
         while True:
             attempt = deepcopy(self.stores)
+            killer = die if deaths < MOST_DEATHS else _nobody
             try:
                 found = [
-                    self._task(p, packets, attempt[p], self.workers[worker_of(p)], die, epoch)
+                    self._task(p, packets, attempt[p], self.workers[worker_of(p)], killer, epoch)
                     for p in range(len(attempt))
                 ]
             except Died:
+                deaths += 1
                 continue
             self.stores = attempt
             self.reports = [report for _, _, report in found]

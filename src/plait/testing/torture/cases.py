@@ -12,6 +12,7 @@ Case(seed=7, rows=1000, without=frozenset({'late', 'tuning'}))
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -121,10 +122,11 @@ def smaller(case: Case) -> Iterator[Case]:
             yield Case(case.seed, rows, case.without)
 
 
-def on_time(case: Case) -> tuple[dict[str, pa.Table], dict[str, int]]:
-    """By definition: the rows of every stream that are not late, and how many are."""
-    kept: dict[str, list[pa.Table]] = {name: [] for name in case.query.names}
-    late = dict.fromkeys(case.query.names, 0)
+def split(case: Case) -> tuple[dict[str, pa.Table], dict[str, pa.Table]]:
+    """By definition: the rows of every stream that are on time, and those that are not."""
+    empty = {s.name: [s.schema.empty_table()] for s in case.query.streams}
+    kept: dict[str, list[pa.Table]] = {name: list(none) for name, none in empty.items()}
+    late: dict[str, list[pa.Table]] = {name: list(none) for name, none in empty.items()}
     for stream in case.query.streams:
         newest: int | None = None
         for batch in case.batches:
@@ -136,12 +138,14 @@ def on_time(case: Case) -> tuple[dict[str, pa.Table], dict[str, int]]:
             if newest is not None:
                 chosen &= micros >= newest - stream.delay
             kept[stream.name].append(table.filter(pa.array(chosen)))
-            late[stream.name] += int(np.count_nonzero(known & ~chosen))
+            late[stream.name].append(table.filter(pa.array(known & ~chosen)))
             if known.any():
                 latest = int(clock(times).max())
                 newest = latest if newest is None else max(newest, latest)
-    empty = {s.name: s.schema.empty_table() for s in case.query.streams}
-    return {name: pa.concat_tables([empty[name], *parts]) for name, parts in kept.items()}, late
+    return (
+        {name: pa.concat_tables(parts) for name, parts in kept.items()},
+        {name: pa.concat_tables(parts) for name, parts in late.items()},
+    )
 
 
 def _question(case: Case) -> tuple[Query, tuple[StreamSpec, ...]]:
@@ -154,8 +158,9 @@ def _question(case: Case) -> tuple[Query, tuple[StreamSpec, ...]]:
     edges = _edges(chance, size)
     shared = chance.random() < 0.5
     classes = ["k"] * len(edges) if shared else [f"k{e}" for e in range(len(edges))]
-    partners = 6.0 ** (1 / (size - 1)) * chance.uniform(0.1, 1.0)
-    keys = {name: _key(chance, name, max(rates), window, partners) for name in sorted({*classes})}
+    partners = (10.0 ** chance.uniform(-0.7, 1.3)) ** (1 / (size - 1))
+    usual = math.prod(rates) ** (1 / size)
+    keys = {name: _key(chance, name, usual, window, partners) for name in sorted({*classes})}
     columns: list[dict[str, Key]] = [{} for _ in names]
     for (left, right), name in zip(edges, classes, strict=True):
         for stream in (left, right):
@@ -191,7 +196,7 @@ def _edges(chance: Random, size: int) -> list[tuple[int, int]]:
 def _key(chance: Random, name: str, rate: float, window: float, partners: float) -> Key:
     """A key of which a row finds about so many partners in another window."""
     hot = chance.choice((0.0, 0.0, 0.4, 0.9))
-    alive = max(1, int(2 * rate * window / partners) * (4 if hot else 1))
+    alive = max(1, math.ceil(2 * rate * window / partners)) * (4 if hot else 1)
     churn = chance.choice((0.0, 1.0, 1.0, 10.0)) * alive / (4 * window)
     return Key(name, alive, hot, chance.choice(_TYPES), churn=churn)
 

@@ -16,13 +16,12 @@ from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.enumerate import sample_plan
 from plait.plan.routed import Eddies, Plan, Teddies
-from plait.query.query import Query
 from plait.runtime.local import LocalRun
 from plait.testing.checksum import checksum
-from plait.testing.duck import count_and_checksum
+from plait.testing.duck import count_and_checksum, joinable
 from plait.testing.oracle import multiset, oracle
 from plait.testing.policies import eager
-from plait.testing.torture.cases import Case, on_time
+from plait.testing.torture.cases import Case, split
 from plait.testing.torture.tally import Tally
 
 REQUESTS: tuple[Strategy | Literal["auto"], ...] = ("moving-state", "parallel-track", "auto")
@@ -87,7 +86,7 @@ def move(run: LocalRun, case: Case, chance: Random) -> None:
 
 def check(case: Case, found: Iterable[pa.Table], late: dict[str, int]) -> None:
     """Compare an answer with the definition."""
-    rows, late_rows = on_time(case)
+    rows, late_rows = split(case)
     results = pa.concat_tables(found)
     if sum(table.num_rows for table in rows.values()) <= _NAIVE:
         same = multiset(results) == oracle(case.query, rows)
@@ -98,10 +97,10 @@ def check(case: Case, found: Iterable[pa.Table], late: dict[str, int]) -> None:
         wanted = f"DuckDB's {number:,}"
     if not same:
         raise Wrong(f"{results.num_rows:,} results are not {wanted}")
-    _check_late(case.query, late, late_rows)
-
-
-def _check_late(query: Query, counted: dict[str, int], late: dict[str, int]) -> None:
-    for name in query.names:
-        if counted.get(name, 0) > late[name]:
-            raise Wrong(f"{counted[name]:,} rows of {name!r} were called late, not {late[name]:,}")
+    for stream in case.query.streams:
+        wanted_late = joinable(case.query, stream, late_rows[stream.name])
+        if late.get(stream.name, 0) != wanted_late:
+            raise Wrong(
+                f"{late.get(stream.name, 0):,} rows of {stream.name!r} are called late, "
+                f"not {wanted_late:,}"
+            )

@@ -102,7 +102,7 @@ class _Dangers:
         return died
 
     def strike(self) -> None:
-        """Before a batch: somebody empties the folders that the workers share."""
+        """Before a batch: now and then somebody empties the folders that the workers share."""
         if self._chance.random() < self._lost:
             for place in ("memory", "disk"):
                 for found in (self._folder / place).glob("*"):
