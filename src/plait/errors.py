@@ -87,6 +87,10 @@ class CheckpointMismatch(PlaitError):
     """A checkpoint that was written by another query, or in another format."""
 
 
+class CheckpointDamaged(PlaitError):
+    """A checkpoint with a file that is missing or is not as it was written."""
+
+
 class MissingRequirement(PlaitError):
     """A package, Spark or Java that is missing or of a version that will not do."""
 

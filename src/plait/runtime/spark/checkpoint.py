@@ -9,51 +9,58 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from plait.cluster.contract import Contract, check_contract
 from plait.errors import CheckpointMismatch
+from plait.runtime.spark.damage import damaged, find_damage, local_path
 
 _OPERATOR = "transformWithStateInPandasExec"
+_NO_SUCH_VARIABLE = "STDS_INVALID_OPTION_VALUE"
 _REMEDY = "choose a new or an empty directory as the checkpoint location"
 
 
 def check_checkpoint(stored: Sequence[str], asked: Contract) -> None:
     """Refuse the checkpoint of another query, by the contracts in it; a new one has none."""
-    if stored and asked.to_json() not in stored:
+    for text in stored:
+        try:
+            return check_contract(text, asked)
+        except CheckpointMismatch:
+            continue
+    if stored:  # the first one says what differs
         check_contract(stored[0], asked)
+    return None
 
 
 def stored_contracts(session: SparkSession, location: str) -> list[str]:
     """The contracts of the joins in a checkpoint, none if it is new.
 
-    Refuses a location that is no checkpoint, or that of a query without a join of Plait.
+    Refuses a location that is no checkpoint, a damaged one, and that of a query without a join of
+    Plait.
     """
     path = local_path(location)
-    if path is not None and not is_checkpoint(path):
-        return []
+    if path is not None:
+        if not is_checkpoint(path):
+            return []
+        if find_damage(path, state=False) is not None:
+            raise damaged(location)
     try:
         operators = session.read.format("state-metadata").load(location)
         joins = operators.where(operators.operatorName == _OPERATOR).select("operatorId")
         ids = sorted({int(row[0]) for row in joins.collect()})
-    except PySparkException as error:
-        if path is None:
+        contracts = {text for number in ids for text in _stored(session, location, number)}
+    except Exception as error:  # of PySpark, of Py4J or of Java, whichever part of Spark fails
+        if path is None and isinstance(error, PySparkException):
             return []  # there is nothing yet, as far as this file system tells
-        raise CheckpointMismatch(
-            f"the checkpoint {location} holds no state that can be read: {_first_line(error)}",
-            remedy=_REMEDY,
-        ) from error
-    stored = [text for number in ids for text in _stored(session, location, number)]
-    if not stored:
+        raise damaged(location, error) from error
+    if not contracts:
         raise CheckpointMismatch(
             f"the checkpoint {location} was written by a query without a join of Plait",
             remedy=_REMEDY,
         )
-    return stored
+    return sorted(contracts)
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -65,6 +72,8 @@ def is_checkpoint(path: Path) -> bool:
     names = sorted(entry.name for entry in path.iterdir())
     if not names:
         return False
+    if "metadata" not in names and "offsets" in names and "commits" in names:
+        raise damaged(str(path))
     if "metadata" not in names or "offsets" not in names:
         some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         raise CheckpointMismatch(
@@ -74,27 +83,13 @@ def is_checkpoint(path: Path) -> bool:
     return commits.is_dir() and any(entry.name.isdigit() for entry in commits.iterdir())
 
 
-def local_path(location: str) -> Path | None:
-    """The directory that a location is on this machine, None if it is elsewhere.
-
-    >>> local_path("file:///tmp/a%20b"), local_path("s3a://bucket/x")
-    (PosixPath('/tmp/a b'), None)
-    """
-    parsed = urlparse(location)
-    if not parsed.scheme:
-        return Path(location)
-    return Path(url2pathname(parsed.path)) if parsed.scheme == "file" else None
-
-
 def _stored(session: SparkSession, location: str, operator: int) -> list[str]:
     """The contracts in the state of an operator; none if it is not one of Plait."""
     reader = session.read.format("statestore").option("operatorId", operator)
     try:
-        rows = reader.option("stateVarName", "contract").load(location).select("value.text")
-        return [str(row[0]) for row in rows.collect()]
-    except PySparkException:
-        return []
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
+        rows = reader.option("stateVarName", "contract").load(location)
+    except PySparkException as error:
+        if str(error.getCondition()).startswith(_NO_SUCH_VARIABLE):
+            return []
+        raise
+    return [str(row[0]) for row in rows.select("value.text").collect()]

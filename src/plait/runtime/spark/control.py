@@ -33,7 +33,7 @@ from plait.plan.routed import Plan
 from plait.query.query import Query
 from plait.runtime.private import is_private, make_private, plain, remove_private
 from plait.runtime.sinks import file_name
-from plait.runtime.spark.checkpoint import local_path
+from plait.runtime.spark.damage import local_path
 from plait.runtime.spark.decisions import Decisions, reason_of
 
 if TYPE_CHECKING:

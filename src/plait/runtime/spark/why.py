@@ -11,12 +11,14 @@ from typing import Any
 
 from plait import errors
 from plait.errors import (
+    CheckpointDamaged,
     CheckpointMismatch,
     MissingRequirement,
     PlaitError,
     SourceError,
     StorageError,
 )
+from plait.runtime.spark.damage import RESTORE, damaged, find_damage, local_path
 
 _RAISED = re.compile(r"plait\.errors\.(\w+): (.+)")
 
@@ -52,6 +54,18 @@ _KNOWN: tuple[tuple[str, type[PlaitError], str, str], ...] = (
         "the state in the checkpoint was written by other operators",
         "start this query with a new checkpoint location, or ask the old question",
     ),
+    (
+        r"CONCURRENT_STREAM_LOG_UPDATE",
+        CheckpointMismatch,
+        "another query writes to the same checkpoint",
+        "stop it, or give each query a checkpoint location of its own",
+    ),
+    (
+        r"Timed out while waiting for the Python worker to connect back",
+        MissingRequirement,
+        "Spark's Python workers did not start in time: the machine is too busy",
+        "start the query again when there is room: it goes on from the last batch",
+    ),
 )
 
 _STORAGE = re.compile(
@@ -60,10 +74,32 @@ _STORAGE = re.compile(
 )
 
 
-def why(failed: Any) -> PlaitError | None:
+_ABOUT_CHECKPOINTS = re.compile(
+    r"Checksum error|CANNOT_LOAD_STATE_STORE|STREAMING_CHECKPOINT_|CONCURRENT_STREAM_LOG_UPDATE"
+    r"|STATE_STORE_|STDS_|INVALID_VARIABLE_TYPE_CHANGE|batch \d+ doesn't exist|does(n't| not) exist"
+    r"|[Ll]og file|log version|NumberFormat|JsonParse|JsonEOF|MappingException|RocksDBException"
+    r"|ZipException|EOFException|[Cc]orrupt|NoSuchElement|NullPointer|MatchError|BufferUnderflow"
+)
+"""What Spark says when it cannot read its own files, or those it was given to read."""
+
+_CERTAINLY = re.compile(
+    r"Checksum error: (?P<file>\S+)|CANNOT_LOAD_STATE_STORE|STREAMING_CHECKPOINT_MISSING"
+)
+
+_LOCATIONS = (
+    re.compile(r"checkpointLocation=([^,\]\n]+)"),
+    re.compile(r"Checkpoint location (\S+) is"),
+    re.compile(r"(?:file:)?(/[^\s'\"\[\]=]*?)/(?:offsets|commits|sources|state)/"),
+    re.compile(r"file:(/[^\s'\"\[\]=]*?)/metadata\b"),
+)
+
+
+def why(failed: Any, checkpoint: str | None = None) -> PlaitError | None:
     """The cause of a failed query, if Plait knows it.
 
-    Give it the query, or the exception that ended it: `raise plait.why(query) or error`.
+    Give it the query, or the exception that ended it: `raise plait.why(query) or error`. If Spark
+    could not read the checkpoint, its files are looked through; where Spark does not say where it
+    is, give its location too.
 
     >>> why(RuntimeError("...\\nplait.errors.SourceError: no rows; look\\n at java..."))
     SourceError('no rows; look')
@@ -76,6 +112,9 @@ def why(failed: Any) -> PlaitError | None:
     text = _text(error)
     if raised := _RAISED.search(text):
         return _again(raised[1], raised[2].strip())
+    about_checkpoints = _ABOUT_CHECKPOINTS.search(text) is not None
+    if about_checkpoints and (found := _damage(text, checkpoint)):
+        return found
     for pattern, kind, message, remedy in _KNOWN:
         if re.search(pattern, text):
             return kind(message, remedy=remedy)
@@ -85,6 +124,19 @@ def why(failed: Any) -> PlaitError | None:
             remedy="make room, or make the directory writable, and start the query again: "
             "it goes on from the last batch that was committed",
         )
+    if certain := _CERTAINLY.search(text):
+        where = certain["file"] or "the checkpoint"
+        return CheckpointDamaged(f"Spark cannot read {where}", remedy=RESTORE)
+    return None
+
+
+def _damage(text: str, checkpoint: str | None) -> CheckpointDamaged | None:
+    """What is damaged in the checkpoint that was given, or in those that an error names."""
+    named = [found[1] for pattern in _LOCATIONS for found in pattern.finditer(text)]
+    for location in dict.fromkeys([checkpoint] if checkpoint else named):
+        path = local_path(location)
+        if path is not None and (path / "offsets").is_dir() and find_damage(path) is not None:
+            return damaged(location)
     return None
 
 
