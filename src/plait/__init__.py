@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from plait.runtime.spark.aside import each_batch as each_batch
     from plait.runtime.spark.control import migrate as migrate
     from plait.runtime.spark.control import release as release
+    from plait.runtime.spark.partitions import partitions as partitions
     from plait.runtime.spark.progress import listen as listen
     from plait.runtime.spark.progress import progress as progress
     from plait.runtime.spark.requirements import check_environment as check_environment
@@ -27,6 +28,7 @@ __all__ = [
     "join",
     "listen",
     "migrate",
+    "partitions",
     "progress",
     "release",
     "sql",
@@ -41,6 +43,7 @@ _PLACES = {
     "each_batch": "plait.runtime.spark.aside",
     "listen": "plait.runtime.spark.progress",
     "migrate": "plait.runtime.spark.control",
+    "partitions": "plait.runtime.spark.partitions",
     "progress": "plait.runtime.spark.progress",
     "release": "plait.runtime.spark.control",
     "why": "plait.runtime.spark.why",

@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
 from plait.api import Join
 from plait.cluster.progress import Progress
-from plait.errors import CheckpointMismatch
+from plait.errors import CheckpointMismatch, PlanError
 from plait.runtime.spark.progress import reports_of
 from plait.testing.oracle import Result, multiset, oracle, split_late
 
@@ -93,15 +94,16 @@ def asked(sources: Mapping[str, DataFrame | pa.Schema]) -> Join:
     )
 
 
+def start(frame: DataFrame, where: Path) -> StreamingQuery:
+    """Start a query that ends when the input is used up."""
+    writer = frame.writeStream.format("parquet").option("path", str(where / "out"))
+    writer = writer.option("checkpointLocation", str(where / "checkpoint"))
+    return writer.trigger(availableNow=True).start()
+
+
 def run(frame: DataFrame, where: Path) -> list[dict[str, object]]:
     """Run until the input is used up; the reports of all processors in all batches."""
-    query = (
-        frame.writeStream.format("parquet")
-        .option("path", str(where / "out"))
-        .option("checkpointLocation", str(where / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
+    query = start(frame, where)
     query.awaitTermination()
     return [asdict(report) for event in query.recentProgress for report in reports_of(event)]
 
@@ -148,11 +150,35 @@ def test_a_checkpoint_of_another_query_is_refused(spark: SparkSession, tmp_path:
     reason = plait.why(refused.value)
     assert isinstance(reason, CheckpointMismatch)
     assert "bounds was all within 6 s and is now all within 3 s; start this" in str(reason)
-    try:
-        with pytest.raises(StreamingQueryException, match="processors was 2 and is now 4"):
-            run(asked(streams(spark, tmp_path / "in", batches)).to_df(processors=4), tmp_path)
-    finally:
-        spark.conf.set("spark.sql.shuffle.partitions", "2")
+    with pytest.warns(UserWarning, match="4 processors, but spark.sql.shuffle.partitions is 2"):
+        more = asked(streams(spark, tmp_path / "in", batches)).to_df(processors=4)
+    with pytest.raises(StreamingQueryException, match="processors was 2 and is now 4"):
+        run(more, tmp_path)
+
+
+def test_oracle_the_session_keeps_its_number_of_partitions(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    batches = made(batches=3, rows=60, seed=3)
+    expected, _ = answer(batches)
+    frames = streams(spark, tmp_path / "in", batches[:2])
+    with pytest.raises(PlanError), pytest.warns(UserWarning, match="share 2 tasks"):
+        asked(frames).to_df(processors=5, name="refused").selectExpr("1")
+        asked(frames).to_df(plan="(trades quotes)", processors=5)
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+    with plait.partitions(spark, 3) as count:
+        assert count == 3
+        query = start(asked(frames).to_df(), tmp_path)
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+    query.awaitTermination()
+    state = tmp_path / "checkpoint" / "state" / "0"
+    assert sorted(p.name for p in state.iterdir() if p.name.isdigit()) == ["0", "1", "2"]
+    assert set(plait.progress(query).plans) == {0, 1, 2}
+    # It goes on with the number in the checkpoint, whatever the session says.
+    question = asked(streams(spark, tmp_path / "in", batches))
+    frame = question.to_df(processors=3, checkpoint=str(tmp_path / "checkpoint"))
+    run(frame, tmp_path)
+    assert written(spark, tmp_path, question.query.schema) == expected
 
 
 def test_rows_set_aside_and_progress(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from plait.cluster.contract import contract
 from plait.cluster.routing import route
 from plait.errors import CheckpointDamaged, CheckpointMismatch
 from plait.plan.examples import clique
-from plait.runtime.spark.checkpoint import check_checkpoint, is_checkpoint
+from plait.runtime.spark.checkpoint import is_checkpoint, stored_contracts
 from plait.runtime.spark.damage import RESTORE
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "checkpoints" / "format-1"
@@ -84,13 +84,13 @@ def test_whatever_spark_raises_becomes_an_error_of_plait(
     session: Any = Readers(kind(JAVA))
     at = shutil.copytree(GOLDEN, tmp_path / "checkpoint")
     with pytest.raises(CheckpointDamaged) as refused:
-        check_checkpoint(session, str(at), ASKED)
+        stored_contracts(session, str(at))
     said = "Spark cannot read it: java.lang.IllegalStateException: the state is torn"
     assert str(refused.value) == f"the checkpoint {at} is damaged: {said}; {RESTORE}"
     changelog = at / "state" / "0" / "1" / "2.changelog"
     changelog.unlink()
     with pytest.raises(CheckpointDamaged, match=r"1/2.changelog is missing"):
-        check_checkpoint(session, str(at), ASKED)
+        stored_contracts(session, str(at))
 
 
 def test_what_spark_begins_with_is_looked_at_first(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_what_spark_begins_with_is_looked_at_first(tmp_path: Path) -> None:
     at = shutil.copytree(GOLDEN, tmp_path / "checkpoint")
     (at / "offsets" / "1").write_text("v1")
     with pytest.raises(CheckpointDamaged, match="offsets/1 is cut off"):
-        check_checkpoint(session, str(at), ASKED)
+        stored_contracts(session, str(at))
 
 
 def test_nothing_on_another_file_system_is_a_new_checkpoint() -> None:
     session: Any = Readers(PySparkException("there is no such path"))
-    assert not check_checkpoint(session, "s3://bucket/new", ASKED)
+    assert not stored_contracts(session, "s3://bucket/new")

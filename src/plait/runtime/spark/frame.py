@@ -36,6 +36,7 @@ from plait.runtime.spark.aside import LATE_COLUMN, aside_schema, nested
 from plait.runtime.spark.checkpoint import check_checkpoint, stored_contracts
 from plait.runtime.spark.control import Control, register
 from plait.runtime.spark.operator import REPORT, JoinOperator, is_instant, output_schema
+from plait.runtime.spark.partitions import SPARKS_DEFAULT, partitions_of, warn_of_partitions
 from plait.runtime.spark.requirements import check_packages, check_spark
 from plait.runtime.spark.schemas import conform, spark_schema
 from plait.runtime.spark.watermarks import without_watermark
@@ -59,8 +60,6 @@ _PACKETS = pa.schema(
         ("body", pa.binary()),
     ]
 )
-_PARTITIONS = "spark.sql.shuffle.partitions"
-_SPARKS_DEFAULT = "200"
 _SEEDS: dict[str, int] = {}
 """The seeds drawn for new checkpoints: two joins into one, or one that is made twice, agree."""
 
@@ -91,8 +90,8 @@ def results(
     session = frames[query.names[0]].sparkSession
     check_spark(session.version)
     count = processor_count(session, processors)
-    session.conf.set(_PARTITIONS, str(count))
     small = lean(query)
+    stored: list[str] = []
     routing = route(query.graph, count)
     if checkpoint is not None:
         stored = stored_contracts(session, checkpoint)
@@ -124,6 +123,8 @@ def results(
     processor = Processor(
         small, plan, contract(query, routing), bool(late), setting, seed=_random()
     )
+    if frames[query.names[0]].isStreaming and not stored:
+        warn_of_partitions(session, count)
     run = os.urandom(8).hex()
     atexit.register(remove, Places.of_host(), run)
     control = Control.of(checkpoint, name, run, _master(session))
@@ -235,7 +236,7 @@ def processor_count(session: SparkSession, asked: int | None = None) -> int:
     a state store of its own in every batch. So unless the session says something else, it is one
     processor per core.
     """
-    configured = session.conf.get(_PARTITIONS, _SPARKS_DEFAULT) or _SPARKS_DEFAULT
-    if asked is None and configured != _SPARKS_DEFAULT:
-        return int(configured)
+    configured = partitions_of(session)
+    if asked is None and configured != SPARKS_DEFAULT:
+        return configured
     return asked or os.cpu_count() or 2

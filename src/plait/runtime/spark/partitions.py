@@ -1,0 +1,67 @@
+"""How many partitions Spark makes of the state: one for each processor is right.
+
+Spark takes the number from the session's `spark.sql.shuffle.partitions` when a query is started for
+the first time, keeps it in the checkpoint, and never changes it. Results do not depend on it: a
+processor is a grouping key, and runs in whichever partition its key falls. But a partition without
+a processor is a task with a state store of its own in every batch, for the life of the checkpoint:
+with 200 partitions for two processors a batch took ten times as long as with two.
+
+The setting belongs to whoever owns the session, and other queries read it too, so `to_df` leaves it
+alone. It cannot be given to one query only: it is not read when a query is built, no option of the
+writer sets it, and a DataFrame of another session would be unknown to `spark.streams`. What is
+left is to set it while the query is started, which is what `partitions` does.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+SETTING = "spark.sql.shuffle.partitions"
+SPARKS_DEFAULT = 200
+
+
+@contextmanager
+def partitions(session: SparkSession, count: int | None = None) -> Iterator[int]:
+    """While this lasts, queries begin with so many processors; one per core if None.
+
+        with plait.partitions(spark, 8):
+            query = q.to_df().writeStream.format(...).start()
+
+    Afterwards the session's setting is what it was. A query that goes on from a checkpoint keeps
+    the number that is in it. Queries that other threads start in the same session meanwhile get
+    this number too.
+    """
+    before = partitions_of(session)
+    session.conf.set(SETTING, str(count or os.cpu_count() or 2))
+    try:
+        yield partitions_of(session)
+    finally:
+        session.conf.set(SETTING, str(before))
+
+
+def partitions_of(session: SparkSession) -> int:
+    """The session's setting."""
+    return int(session.conf.get(SETTING, str(SPARKS_DEFAULT)) or SPARKS_DEFAULT)
+
+
+def warn_of_partitions(session: SparkSession, processors: int) -> None:
+    """Say so if a query that is started in this session now would not fit its processors."""
+    found = partitions_of(session)
+    if found == processors:
+        return
+    cost = (
+        f"{found - processors} of the {found} tasks of every batch would have nothing to do"
+        if found > processors
+        else f"they would have to share {found} tasks"
+    )
+    warnings.warn(
+        f"the join has {processors} processors, but {SETTING} is {found}: {cost}, for as long as "
+        f"the checkpoint lives; start the query inside `with plait.partitions(spark, "
+        f"{processors}):`, or set it to {processors}",
+        stacklevel=2,
+    )
