@@ -11,8 +11,8 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from plait.errors import CheckpointMismatch
-from plait.plan.examples import clique
+from plait.errors import CheckpointDamaged, CheckpointMismatch
+from plait.plan.examples import clique, keyed
 from plait.plan.jtree import mjoin
 from plait.query.expr import Call, Column, Literal
 from plait.query.query import Query
@@ -97,6 +97,7 @@ def test_state_of_an_earlier_version_goes_on_and_learns_the_contract() -> None:
     earlier = json.loads(cluster.stores[0].contract or "")
     del earlier["filters"], earlier["delays"]
     cluster.stores[0].contract = json.dumps(earlier)
+    without_checksum(cluster)
     again = restarted(cluster, delayed(0))
     assert again.run(rows([], [100])).num_rows == 2
     assert again.stores[0].contract == again.processor.contract.to_json()
@@ -108,3 +109,52 @@ def test_another_condition_on_one_stream_is_refused() -> None:
     cluster = restarted(begun(0), asked)
     with pytest.raises(CheckpointMismatch, match=r"filters was \[\] and is now \[a.k > 0\]; start"):
         cluster.run(rows([], [100]))
+
+
+def test_segments_that_are_missing_or_of_another_query_are_noticed() -> None:
+    for damage in (remove_one, take_all_of_another, take_the_header_of_another):
+        cluster = begun(0)
+        damage(cluster)
+        again = restarted(cluster, QUERY)
+        with pytest.raises(CheckpointDamaged, match=r"state of processor 0 has \d segments, but"):
+            again.run(rows([], [100]))
+
+
+def test_a_segment_that_cannot_be_read_is_named() -> None:
+    cluster = begun(0)
+    key, (newest, body) = next(iter(cluster.stores[0].rows.items()))
+    cluster.stores[0].rows[key] = (newest, body[: len(body) // 2])
+    with pytest.raises(CheckpointDamaged, match="segment 1 of stream 'a' in the state of proc"):
+        restarted(cluster, QUERY).run(rows([], [100]))
+
+
+def test_headers_of_earlier_versions_have_no_checksum() -> None:
+    cluster = begun(0)
+    without_checksum(cluster)
+    assert restarted(cluster, QUERY).run(rows([], [100])).num_rows == 2
+
+
+def without_checksum(cluster: Cluster) -> None:
+    header = json.loads(cluster.stores[0].header or "")
+    del header["state"]
+    cluster.stores[0].header = json.dumps(header)
+
+
+def remove_one(cluster: Cluster) -> None:
+    rows_there = cluster.stores[0].rows
+    del rows_there[next(iter(rows_there))]
+
+
+def take_all_of_another(cluster: Cluster) -> None:
+    """As if a file of the state were that of another batch."""
+    other = Cluster(QUERY, mjoin(QUERY), 1)
+    other.run(rows([95], [95]))
+    cluster.stores[0].rows = other.stores[0].rows
+
+
+def take_the_header_of_another(cluster: Cluster) -> None:
+    wider = keyed("k", "k", width=11 * SECOND)
+    other = Cluster(wider, mjoin(wider), 1)
+    other.run(rows([95], []))
+    other.run(rows([100], [100]))
+    cluster.stores[0].header = other.stores[0].header

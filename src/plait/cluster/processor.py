@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
+import zlib
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,7 +48,7 @@ from plait.engine.migrate.record import Migration
 from plait.engine.migrate.strategy import migrate, plan_of, settled
 from plait.engine.times import BEFORE_ALL_TIMES, event_times
 from plait.engine.windows import Windows
-from plait.errors import MigrationError, PlaitError
+from plait.errors import CheckpointDamaged, MigrationError, PlaitError
 from plait.kernels.memory import HEAP, Memory
 from plait.plan.jtree import Join, Leaf
 from plait.plan.routed import Plan
@@ -57,6 +58,10 @@ from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
 
 _AFTER_ALL_TIMES = 2**63 - 1
+_RESTORE = (
+    "put the files of the state back from a copy of the checkpoint, or begin with a new "
+    "checkpoint location"
+)
 
 
 class Store(Protocol):
@@ -302,6 +307,7 @@ class Processor:
             "plan": _stored(plan),
             "asked": _stored(self.plan),
             "adapt": header.get("adapt") if adapter is None else adapter.to_dict(),
+            "state": _sum(self.contract.to_json(), live.segments),
         }
         store.write_header(json.dumps(written))
 
@@ -387,19 +393,31 @@ class Processor:
         cached = engines.take(number, token, self.query) if token else None
         if cached is not None:
             return cached, False
-        if token:
-            self._go_on_from(store, header)
+        written_for = self._go_on_from(store, header) if token else ""
         tuning = replace(self.tuning, portion_rows=self.tuning.result_rows)
         memory = engines.memory(number)
         windows = Windows(self.query, {}, memory=memory, tuning=tuning, seed=self.seed)
         engine = make_engine(self.query, self._plan(header), windows=windows)
         live = Live(token, engine, list(header["newest"]))
+        stored = sorted(store.segments()) if token else []
+        live.segments = deque((segment, stream, newest) for segment, stream, newest, _ in stored)
+        found = _sum(written_for, live.segments)
+        if header.get("state", found) != found:
+            raise CheckpointDamaged(
+                f"the state of processor {number} has {len(stored)} segments, but they are not "
+                f"those that batch {header['batch']} left there for this question",
+                remedy=_RESTORE,
+            )
         rows: dict[int, list[pa.RecordBatch]] = {}
-        stored = []
-        for segment, stream, newest, body in store.segments() if token else ():
-            stored.append((segment, stream, newest))
-            rows.setdefault(stream, []).extend(decode_rows(body))
-        live.segments = deque(sorted(stored))
+        for segment, stream, _, body in stored:
+            try:
+                rows.setdefault(stream, []).extend(decode_rows(body))
+            except (pa.ArrowException, OSError) as error:
+                raise CheckpointDamaged(
+                    f"segment {segment} of stream {self.query.names[stream]!r} in the state of "
+                    f"processor {number} cannot be read: {error}",
+                    remedy=_RESTORE,
+                ) from error
         arrivals = {
             stream: live.engine.admit(stream, pa.concat_batches(parts), BEFORE_ALL_TIMES).arrivals
             for stream, parts in rows.items()
@@ -418,12 +436,13 @@ class Processor:
         """Whether the query was started with the plan that it was started with before."""
         return "asked" not in header or bool(header["asked"] == _stored(self.plan))
 
-    def _go_on_from(self, store: Store, header: dict[str, Any]) -> None:
-        """Check what the state was written for, and let no watermark go back."""
+    def _go_on_from(self, store: Store, header: dict[str, Any]) -> str:
+        """Check what the state was written for, and let no watermark go back; the contract."""
         stored = store.read_contract()
         check_contract(stored, self.contract)
+        assert stored is not None, "without a contract it is refused"
         if stored == self.contract.to_json():
-            return
+            return stored
         store.write_contract(self.contract.to_json())
         notes, newest = header.setdefault("notes", []), header["newest"]
         for s, before in enumerate(delays_before(stored, self.contract)):
@@ -435,6 +454,7 @@ class Processor:
             if newest[s] > BEFORE_ALL_TIMES:
                 more = max(0, stream.delay - before)
                 newest[s] = min(newest[s] + more, _AFTER_ALL_TIMES)
+        return stored
 
     def _write_segments(
         self,
@@ -505,6 +525,14 @@ def _gather(packets: Iterable[Packet], names: tuple[str, ...], report: Report) -
     for stream, parts in copies.items():
         came.rows.setdefault(stream, []).extend(parts)
     return came
+
+
+def _sum(contract: str, segments: Iterable[tuple[int, int, int]]) -> int:
+    """A checksum of which segments there are, and of the question they are there for.
+
+    Each file of a state store may be whole and yet be that of another batch or query.
+    """
+    return zlib.crc32(json.dumps([contract, sorted(segments)]).encode())
 
 
 def _stored(plan: Plan) -> dict[str, object] | None:
