@@ -13,10 +13,7 @@ from plait.runtime.spark.session import local_session
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Two cores, two processors, nothing listens beyond this machine."""
-    scratch = tmp_path_factory.mktemp("spark")
-    # On a busy machine a Python worker may need longer than the usual 15 seconds to start.
-    patience = {"spark.python.authenticate.socketTimeout": "300s"}
-    session = local_session(2, memory="1g", scratch=scratch, settings=patience)
+    session = local_session(2, memory="1g", scratch=tmp_path_factory.mktemp("spark"))
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

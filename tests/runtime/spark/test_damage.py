@@ -43,7 +43,8 @@ def test_a_flipped_bit_is_found(checkpoint: Path, name: str) -> None:
     content[len(content) // 3] ^= 0x04
     path.write_bytes(content)
     assert (found := find_damage(checkpoint)) is not None and str(path) in found
-    logs = name.startswith(("offsets", "commits/1", "metadata"))
+    first = ("offsets", "commits/1", "metadata", "sources/0/1", "sources/1/1")
+    logs = name.startswith(first)
     assert (find_damage(checkpoint, state=False) is not None) == logs
 
 
@@ -83,6 +84,23 @@ def test_a_commit_that_was_copied_has_no_offsets(checkpoint: Path) -> None:
     shutil.copy(checkpoint / "commits" / "1", checkpoint / "commits" / "2")
     found = find_damage(checkpoint, state=False)
     assert found == f"{checkpoint / 'offsets' / '2'} is missing, but the batch was committed"
+
+
+def test_offsets_that_were_copied_are_found(checkpoint: Path) -> None:
+    """Spark would go on from where it was at another time."""
+    shutil.copy(checkpoint / "offsets" / "0", checkpoint / "offsets" / "1")
+    (checkpoint / "offsets" / ".1.crc").unlink()
+    found = find_damage(checkpoint, state=False)
+    assert found == f"{checkpoint / 'offsets' / '1'} is a copy of another one"
+
+
+def test_a_log_of_a_source_that_was_copied_tells_another_number(checkpoint: Path) -> None:
+    """Spark would read the files that it names a second time."""
+    shutil.copy(checkpoint / "sources" / "0" / "1", checkpoint / "sources" / "0" / "2")
+    found = find_damage(checkpoint, state=False)
+    assert found == f"{checkpoint / 'sources' / '0' / '2'} is a copy of another one"
+    (checkpoint / "sources" / "0" / "2").write_text('v1\n{"topic": {"0": 3}}\nno JSON')
+    assert find_damage(checkpoint) is None, "other sources have other formats"
 
 
 def test_damaged_checksums_are_found(checkpoint: Path) -> None:

@@ -63,6 +63,7 @@ def test_errors_of_tasks_come_back(error: PlaitError) -> None:
         ("ModuleNotFoundError: No module named 'plait'", MissingRequirement, "executors"),
         ("[JAVA_GATEWAY_EXITED] Java gateway", MissingRequirement, "JAVA_HOME"),
         ("[STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] x", CheckpointMismatch, "other operators"),
+        ("maximum supported log version is v1, but encountered v9", CheckpointMismatch, "newer"),
         ("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent", CheckpointMismatch, "another query writes"),
         (
             "Timed out while waiting for the Python worker to connect back",

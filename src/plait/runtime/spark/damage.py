@@ -5,12 +5,13 @@ a decompressor, a checksum. So the files are read once more here, as far as thei
 
     metadata                      JSON with the id of the query
     offsets/N, commits/N          a version, then lines of JSON; N has no gaps, commits have offsets
+    sources/SOURCE/N              of a file source, likewise; every line tells N
     state/OPERATOR/_metadata      likewise
     state/OPERATOR/PARTITION      a snapshot N.zip, the SST files that it names, and the changelogs
                                   from N + 1 up to the version that the last commit asks for
     .NAME.crc                     checksums that Hadoop keeps of a file on a local disk
 
-*Cost.* Without the state, four small files are read: those with which Spark begins. With it, all
+*Cost.* Without the state, a few small files are read: those with which Spark begins. With it, all
 files are, which is meant for queries that have failed.
 """
 
@@ -22,7 +23,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -74,17 +75,21 @@ def _problems(checkpoint: Path, state: bool) -> Iterator[str]:
     for log, begins_with in _LOGS.items():
         yield from _in_log(checkpoint / log, None if state else begins_with)
     batches, commits = (_numbers(checkpoint / log) for log in _LOGS)
+    for number, other in combinations(batches[-3:], 2):
+        if _same(checkpoint / "offsets" / str(number), checkpoint / "offsets" / str(other)):
+            yield f"{checkpoint / 'offsets' / str(other)} is a copy of another one"
     for number in commits[-1:]:
         if number not in batches:
             yield f"{checkpoint / 'offsets' / str(number)} is missing, but the batch was committed"
     last = max(batches, default=0)
     if last and last - 1 not in batches:  # Spark goes on from there
         yield f"{checkpoint / 'offsets' / str(last - 1)} is missing"
+    for source in sorted((checkpoint / "sources").glob("*")):
+        for number in _numbers(source)[None if state else -1 :]:
+            if (found := _in_source(source / str(number))) is not None:
+                yield found
     if not state:
         return
-    for path in _files(checkpoint / "sources"):
-        if (found := _checksum(path)) is not None:
-            yield found
     for operator in sorted(p for p in (checkpoint / "state").glob("*") if p.name.isdigit()):
         yield from _in_operator(operator, max(commits, default=-1) + 1)
 
@@ -99,6 +104,20 @@ def _in_log(folder: Path, last: int | None) -> Iterator[str]:
         for after, before in pairwise(numbers):
             if after > before + 1:
                 yield f"{folder / str(before + 1)} is missing"
+
+
+def _in_source(path: Path) -> str | None:
+    """What is wrong with a file of a source's log; those of file sources tell their number."""
+    if (found := _checksum(path)) is not None:
+        return found
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+    except (OSError, ValueError, RecursionError):
+        return None  # each source has a format of its own
+    files = [line for line in lines if isinstance(line, dict) and "path" in line]
+    if any(str(line.get("batchId", path.name)) != path.name for line in files):
+        return f"{path} is a copy of another one"
+    return None
 
 
 def _in_operator(folder: Path, version: int) -> Iterator[str]:
@@ -194,6 +213,14 @@ def _checksum(path: Path) -> str | None:
         for at in range(0, len(content), size)
     )
     return None if found == kept[8:] else f"{path} is not what was written: its checksum is wrong"
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two files are equal; offsets of two batches differ, for they tell the time."""
+    try:
+        return one.read_bytes() == other.read_bytes()
+    except OSError:
+        return False
 
 
 def _described(path: Path, name: str) -> list[int]:

@@ -55,6 +55,12 @@ _KNOWN: tuple[tuple[str, type[PlaitError], str, str], ...] = (
         "start this query with a new checkpoint location, or ask the old question",
     ),
     (
+        r"supported log version|UNSUPPORTED_LOG_VERSION|UnsupportedLogVersion",
+        CheckpointMismatch,
+        "the checkpoint was written by a newer version of Spark",
+        "run the query with that version, or begin with a new checkpoint location",
+    ),
+    (
         r"CONCURRENT_STREAM_LOG_UPDATE",
         CheckpointMismatch,
         "another query writes to the same checkpoint",
