@@ -17,7 +17,7 @@ from plait.plan.jtree import Node, mjoin, parse_shape
 from plait.plan.routed import Routed, routed
 from plait.query import builder
 from plait.query.durations import Duration
-from plait.query.query import Query
+from plait.query.query import Lateness, Query
 from plait.query.streams import fields_of, idle_of
 
 if TYPE_CHECKING:
@@ -265,16 +265,18 @@ def sql(
     time: Mapping[str, str] | None = None,
     watermark: Duration | Mapping[str, Duration] | None = None,
     idle: Duration | Mapping[str, Duration] | None = None,
+    lateness: Lateness = "own",
 ) -> Sql:
     """A join asked in SQL, over named tables or over the tables and views of a Spark session.
 
     `time` names the event-time column, `watermark` how late rows may come, `idle` how long a
-    silent stream holds the others back; each for all streams, or by stream or table.
+    silent stream holds the others back; each for all streams, or by stream or table. With
+    `lateness="least"` rows are late by the least watermark of all streams, as in Spark.
     """
     from plait.query.sql.statement import parse_statement
 
     named = tables if isinstance(tables, Mapping) else _SessionTables(tables)
-    query, origin = parse_statement(text, _Schemas(named), time, watermark)
+    query, origin = parse_statement(text, _Schemas(named), time, watermark, lateness)
     sources = {stream: named[table] for stream, table in origin.items()}
     if watermark is None or isinstance(watermark, Mapping):
         said = set(watermark or ())

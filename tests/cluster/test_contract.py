@@ -27,7 +27,7 @@ def made(asked: Query = query, seed: int | None = None) -> Contract:
 def before_seeds() -> str:
     """A contract as versions without seeds wrote it."""
     text = json.loads(made().to_json())
-    del text["hash"]
+    del text["hash"], text["lateness"]
     return json.dumps(text)
 
 
@@ -131,3 +131,23 @@ def test_of_several_joins_in_a_checkpoint_the_one_that_asks_the_same_tells_the_s
     stored = [made(other, 1).to_json(), made(seed=2).to_json()]
     assert routing_seed(stored, made(), 5) == 2
     assert routing_seed(stored, made(other), 5) == 1
+
+
+def test_another_rule_of_lateness_is_named() -> None:
+    with pytest.raises(CheckpointMismatch, match="lateness was own and is now least"):
+        check_contract(made().to_json(), made(replace(query, lateness="least")))
+    with pytest.raises(CheckpointMismatch, match="lateness was own and is now least"):
+        check_contract(before_seeds(), made(replace(query, lateness="least")))
+
+
+def test_names_that_are_quoted_now_were_not_in_older_checkpoints() -> None:
+    trades = query.streams[0]
+    fields = (*trades.fields, Field("net price", pa.int64()))
+    asked = replace(query, streams=(replace(trades, fields=fields), *query.streams[1:]))
+    text = json.loads(made(asked).to_json())
+    assert "`net price` int64" in text["streams"][0]
+    text["streams"][0] = text["streams"][0].replace("`", "")
+    with pytest.raises(CheckpointMismatch, match="streams was"):
+        check_contract(json.dumps(text), made(asked))
+    del text["hash"], text["lateness"]
+    check_contract(json.dumps(text), made(asked))

@@ -39,8 +39,10 @@ def split(
             rows = batch.get(s.name, ())
             times = event_times(s, rows)
             for row, time in zip(rows, times, strict=True):
-                limit = watermark[s.name]
-                is_late = time is not None and limit is not None and time < limit
+                limits = [watermark[s.name]] if query.lateness == "own" else watermark.values()
+                is_late = time is not None and all(
+                    limit is not None and time < limit for limit in limits
+                )
                 (late if is_late else on_time)[s.name].append(row)
             if seen := [t for t in times if t is not None]:
                 heard[s.name] = clock

@@ -23,7 +23,7 @@ def in_order(history: History) -> History:
     """The same rows without watermark delays: what is out of order is late."""
     query = history.query
     streams = tuple(replace(s, delay=0) for s in query.streams)
-    return replace(history, query=replace(query, streams=streams))
+    return replace(history, query=replace(query, streams=streams, lateness="own"))
 
 
 @settings(max_examples=40)

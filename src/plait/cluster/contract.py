@@ -20,7 +20,7 @@ from plait.cluster.routing import Routing
 from plait.errors import CheckpointMismatch
 from plait.plan.steps import on_arrival
 from plait.query.bounds import show
-from plait.query.names import quoted
+from plait.query.names import bare, quoted
 from plait.query.query import Query
 
 FORMAT = 1
@@ -45,6 +45,7 @@ class Contract:
     """How late the rows of each stream may be, in microseconds."""
     hash: str = ""
     """The seed of the routing; empty where the hash has no secret."""
+    lateness: str = "own"
 
     def to_json(self) -> str:
         """For the state store."""
@@ -74,6 +75,7 @@ def contract(query: Query, routing: Routing) -> Contract:
         filters,
         delays,
         "" if routing.seed is None else f"{routing.seed:016x}",
+        query.lateness,
     )
 
 
@@ -94,7 +96,7 @@ def routing_seed(stored: Sequence[str], asked: Contract, fresh: int) -> int | No
     wanted = json.loads(asked.to_json())
     contracts = [json.loads(text) for text in stored]
     told = wanted.keys() - {"hash", "filters", "delays"}  # what contracts of all versions have
-    same = [c for c in contracts if all(c.get(name) == wanted[name] for name in told)]
+    same = [c for c in contracts if all(_same(name, c, wanted) for name in told)]
     text = (same or contracts)[0].get("hash", "")
     return int(text, 16) if text else None
 
@@ -110,7 +112,8 @@ def check_contract(stored: str | None, asked: Contract) -> None:
     Traceback (most recent call last):
     plait.errors.CheckpointMismatch: the checkpoint belongs to another query: processors was 2 ...
     """
-    old, new = _read(stored), json.loads(asked.to_json())
+    written, new = _read(stored), json.loads(asked.to_json())
+    old = _ADDED | written
     if old.get("format") != FORMAT:
         raise CheckpointMismatch(
             f"the checkpoint was written in format {old.get('format')} of Plait's state, "
@@ -120,7 +123,7 @@ def check_contract(stored: str | None, asked: Contract) -> None:
     compared = [name for name in {**old, **new} if name != "delays"]
     if "filters" not in old:  # it was written by a version that did not say
         compared.remove("filters")
-    if changed := [name for name in compared if not _same(name, old, new)]:
+    if changed := [name for name in compared if not _same(name, written, new)]:
         if changed == ["hash"]:
             raise CheckpointMismatch(
                 "the rows in the checkpoint were divided among the processors by another secret",
@@ -131,6 +134,7 @@ def check_contract(stored: str | None, asked: Contract) -> None:
             + "; ".join(
                 f"{name} was {_show(old.get(name))} and is now {_show(new.get(name))}"
                 for name in changed
+                if name != "hash"  # it is a secret
             ),
             remedy=_REMEDY,
         )
@@ -147,9 +151,25 @@ def delays_before(stored: str | None, asked: Contract) -> tuple[int, ...]:
     return found if len(found) == len(asked.delays) else asked.delays
 
 
+_ADDED = {"hash": "", "lateness": "own"}
+"""What it meant that contracts of earlier versions did not speak of these."""
+
+
 def _same(name: str, old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Whether a part is unchanged; a contract of before there were seeds has none."""
-    return bool(old.get(name, "" if name == "hash" else None) == new.get(name))
+    """Whether a part is unchanged.
+
+    Before there were seeds, names were written without quotes, whatever characters they had.
+    """
+    was, now = old.get(name, _ADDED.get(name)), new.get(name)
+    if was != now and "hash" not in old:
+        was, now = ([bare(str(part)) for part in _parts(value)] for value in (was, now))
+        if name == "conditions":  # they are in the order of their texts
+            was, now = sorted(was), sorted(now)
+    return bool(was == now)
+
+
+def _parts(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 _REMEDY = "start this query with a new checkpoint location, or ask the old question"

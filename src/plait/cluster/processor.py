@@ -47,6 +47,7 @@ from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.migrate.record import Migration
 from plait.engine.migrate.strategy import migrate, plan_of, settled
 from plait.engine.times import BEFORE_ALL_TIMES, event_times
+from plait.engine.watermarks import watermarks_of
 from plait.engine.windows import Windows
 from plait.errors import CheckpointDamaged, MigrationError, PlaitError
 from plait.kernels.memory import HEAP, Memory
@@ -372,10 +373,7 @@ class Processor:
         return event_times(rows.column(self.query.streams[stream].time))
 
     def _watermarks(self, newest: list[int]) -> list[int]:
-        return [
-            n - s.delay if n > BEFORE_ALL_TIMES else n
-            for n, s in zip(newest, self.query.streams, strict=True)
-        ]
+        return watermarks_of(self.query, newest)
 
     def _header(self, store: Store) -> dict[str, Any]:
         text = store.read_header()

@@ -36,6 +36,12 @@ def check_purge(query: Query, purge: Purge) -> None:
         raise PlanError(
             f"there is no purging by {purge!r}", remedy=did_you_mean(purge, get_args(Purge))
         )
+    if purge == "lemma" and query.lateness == "least":
+        raise PlanError(
+            "rows are late by the least watermark of all streams, so each stream may be out of "
+            "order, and its tuples cannot purge the states of others",
+            remedy="purge by watermarks, or let rows be late by their own watermark",
+        )
     delayed = [s.name for s in query.streams if s.delay]
     if purge == "lemma" and delayed:
         raise PlanError(

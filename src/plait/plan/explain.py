@@ -68,6 +68,7 @@ def _header(query: Query) -> Iterator[str]:
     conditions = [f"[{r}] {expr}" for r, expr in enumerate(query.residuals, 1)]
     sections = {
         "stream": streams,
+        "late": [] if query.lateness == "own" else ["by the least watermark of all streams"],
         "on": class_texts(query),
         "where": conditions,
         "time": _wrapped(show(query.names, query.bounds).split(", ")),

@@ -16,7 +16,15 @@ import pyarrow as pa
 from plait.errors import QueryError, SourceError, WindowError
 from plait.query.bounds import Constraint, global_window, stream_windows
 from plait.query.durations import Duration, positive
-from plait.query.query import Field, Query, Stream, check_time_column, make_query
+from plait.query.query import (
+    Field,
+    Lateness,
+    Query,
+    Stream,
+    check_lateness,
+    check_time_column,
+    make_query,
+)
 from plait.query.streams import check_names, delays_of, fields_of, idle_of, time_columns
 
 Source = Any
@@ -51,6 +59,7 @@ class JoinBuilder:
     conditions: tuple[str, ...] = ()
     windows: tuple[Constraint, ...] = ()
     outputs: tuple[str, ...] = ()
+    late_by: Lateness = "own"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,6 +78,16 @@ class JoinBuilder:
         everywhere = {} if delay is None else delays_of(self.names, delay)
         given = {name: d for name, d in delays_of(self.names, delays).items() if name in delays}
         return replace(self, delays={**self.delays, **everywhere, **given})
+
+    def lateness(self, rule: Lateness) -> Self:
+        """Say which watermark a row must not be older than, or else it is late.
+
+        `"own"`, the usual one, is the watermark of the row's stream. `"least"` is the least of all
+        streams, as in Spark's own joins: while one stream lags, or has not come yet, no other one
+        has late rows; the windows grow with it.
+        """
+        check_lateness(rule)
+        return replace(self, late_by=rule)
 
     def idle(self, timeout: Duration | None = None, /, **timeouts: Duration) -> Self:
         """Say how long a silent stream holds the others back: `idle("1 minute")`, `idle(a="5 s")`.
@@ -155,7 +174,8 @@ class JoinBuilder:
             conditions, constraints = split(text, found, streams)
             kept += conditions
             bounds += constraints
-        return make_query(streams, kept, bounds, parse_select(self.outputs, streams))
+        outputs = parse_select(self.outputs, streams)
+        return make_query(streams, kept, bounds, outputs, self.late_by)
 
     def _loose(self) -> Sequence[Stream]:
         """The streams before all their event-time columns are known."""
@@ -202,6 +222,7 @@ def sql(
     *,
     time: Mapping[str, str] | None = None,
     watermark: Duration | Mapping[str, Duration] | None = None,
+    lateness: Lateness = "own",
 ) -> SqlQuery:
     """A join asked in SQL over named tables.
 
@@ -213,5 +234,5 @@ def sql(
     from plait.query.sql.statement import parse_statement
 
     catalog = {name: schema_of(source) for name, source in tables.items()}
-    query, origin = parse_statement(text, catalog, time, watermark)
+    query, origin = parse_statement(text, catalog, time, watermark, lateness)
     return SqlQuery(query, {stream: tables[table] for stream, table in origin.items()})

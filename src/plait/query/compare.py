@@ -41,4 +41,5 @@ def _parts(query: Query) -> list[tuple[str, list[str]]]:
         ("bounds", [show(query.names, query.bounds)]),
         ("conditions", [str(r) for r in query.residuals]),
         ("columns", [str(o) for o in query.select]),
+        ("lateness", [query.lateness]),
     ]

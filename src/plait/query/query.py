@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -43,9 +44,9 @@ class Field:
 class Stream:
     """A named stream: its columns, which of them is the event time, and how late rows may be.
 
-    `delay` is in microseconds: a row is late when it is older than the newest row seen in earlier
-    batches minus `delay`. A stream that is silent for `idle` microseconds of the clock no longer
-    holds the others back; without it, it does.
+    `delay` is in microseconds: the watermark is the newest time seen in earlier batches minus
+    `delay`, and a row that is older is late (but see `Lateness`). A stream that is silent for
+    `idle` microseconds of the clock no longer holds the others back; without it, it does.
     """
 
     name: str
@@ -99,6 +100,10 @@ class Output:
         return text if text == self.name else f"{text} AS {quoted(self.name)}"
 
 
+Lateness = Literal["own", "least"]
+"""Which watermark a row must not be older than: its stream's own, or the least of all streams."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A windowed join of several streams. Make one with `make_query`, the builder or SQL."""
@@ -108,6 +113,7 @@ class Query:
     residuals: tuple[Expr, ...]
     bounds: Bounds
     select: tuple[Output, ...]
+    lateness: Lateness = "own"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -138,8 +144,14 @@ class Query:
         A result holds a tuple x that has just come, of some stream: it is at most the delay of x's
         stream older than the newest there. The tuple of `stream` may be `D` older than x; and no
         result so far could have had one that is more than `D` younger than that newest.
+
+        If the least watermark decides what is late, x may be of another stream than the one whose
+        newest tuple and delay set that watermark; a result so far has a tuple of that one too.
         """
         here, d = self.index(stream), self.bounds.matrix
+        if self.lateness == "least":
+            leading = max(s.delay + d[x][here] for x, s in enumerate(self.streams))
+            return leading + max(d[here])
         return max(s.delay + d[here][x] + d[x][here] for x, s in enumerate(self.streams))
 
 
@@ -178,6 +190,7 @@ def make_query(
     conditions: Sequence[Expr],
     constraints: Sequence[Constraint],
     select: Sequence[Output] = (),
+    lateness: Lateness = "own",
 ) -> Query:
     """The query in canonical form, checked.
 
@@ -187,6 +200,7 @@ def make_query(
     """
     streams = tuple(streams)
     _check_streams(streams)
+    check_lateness(lateness)
     equalities: set[Equality] = set()
     # By value and by text: 0.0 and -0.0 are equal values, but not the same constant.
     residuals: dict[tuple[str, Expr], None] = {}
@@ -207,9 +221,19 @@ def make_query(
         tuple(expr for _, expr in sorted(residuals, key=lambda r: r[0])),
         close([s.name for s in streams], constraints),
         tuple(select) or _everything(streams),
+        lateness,
     )
     _check_select(query)
     return query
+
+
+def check_lateness(rule: str) -> None:
+    """Refuse what is no rule by which rows are late."""
+    if rule not in get_args(Lateness):
+        raise WindowError(
+            f"there is no rule {rule!r} by which rows are late",
+            remedy="'own' goes by the watermark of the row's stream, 'least' by the least of all",
+        )
 
 
 def _check_streams(streams: Sequence[Stream]) -> None:

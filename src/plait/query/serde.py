@@ -11,6 +11,9 @@
       "select": [{"name": "v", "expr": {"column": ["a", "v"]}}]
     }
 
+By `"lateness": "least"` rows are late by the least watermark of all streams; without the field, by
+that of their own.
+
 Times are microseconds; `bounds[i][j]` is the largest `ts_j - ts_i`. An expression is a `column`, a
 `literal`, a `call` or a `cast`. A constant that JSON has no value for is an object that names its
 kind: `{"decimal": "1.50"}`, `{"timestamp": "2024-05-01T12:00:00"}`, `{"bytes": "3q0="}`.
@@ -23,6 +26,8 @@ version that is not known is refused.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import cast, get_args
 
 import pyarrow as pa
 
@@ -40,7 +45,7 @@ from plait.query.expr import (
     Expr,
     Literal,
 )
-from plait.query.query import Equality, Field, Output, Query, Stream, make_query
+from plait.query.query import Equality, Field, Lateness, Output, Query, Stream, make_query
 from plait.query.reading import Reader, shown
 from plait.query.typenames import type_from_data, type_to_data
 
@@ -55,7 +60,8 @@ def query_to_dict(query: Query) -> dict[str, object]:
     >>> query_to_dict(query)["equalities"][0]
     {'left': ['trades', 'sym'], 'right': ['quotes', 'sym']}
     """
-    return {
+    rule = {} if query.lateness == "own" else {"lateness": query.lateness}
+    return rule | {
         "version": VERSION,
         "streams": [_stream_to_dict(stream) for stream in query.streams],
         "equalities": [
@@ -79,9 +85,10 @@ def query_from_dict(data: object) -> Query:
     plait.errors.QueryError: $ lacks the field 'equalities'
     """
     names = ("version", "streams", "equalities", "residuals", "bounds", "select")
+    said = isinstance(data, Mapping) and "lateness" in data
     try:
         _READ.version(data, VERSION, "query")
-        fields = _READ.fields(data, "$", names)
+        fields = _READ.fields(data, "$", (*names, "lateness") if said else names)
         streams = [_stream(*item) for item in _READ.items(fields["streams"], "$.streams")]
         equal = [_equality(*item) for item in _READ.items(fields["equalities"], "$.equalities")]
         residuals = [_expr(*item) for item in _READ.items(fields["residuals"], "$.residuals")]
@@ -90,9 +97,17 @@ def query_from_dict(data: object) -> Query:
             raise QueryError("$.select is empty", remedy="select at least one column")
         conditions = [*(Call("eq", (e.left, e.right)) for e in equal), *residuals]
         bounds = _constraints(fields["bounds"], len(streams))
-        return make_query(streams, conditions, bounds, select)
+        return make_query(streams, conditions, bounds, select, _lateness(fields))
     except RecursionError:
         raise QueryError("an expression of the query is nested too deeply") from None
+
+
+def _lateness(fields: Mapping[str, object]) -> Lateness:
+    given = fields.get("lateness", "own")
+    for rule in get_args(Lateness):
+        if given == rule:
+            return cast(Lateness, rule)
+    raise QueryError(f"$.lateness is {shown(given)}", remedy="known: own, least")
 
 
 def _stream_to_dict(stream: Stream) -> dict[str, object]:

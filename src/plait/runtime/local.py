@@ -21,6 +21,7 @@ from plait.engine.migrate.record import Migration, Order, Strategy
 from plait.engine.migrate.strategy import check_request, migrate, settled
 from plait.engine.purging import Purge
 from plait.engine.times import BEFORE_ALL_TIMES
+from plait.engine.watermarks import watermarks_of
 from plait.engine.windows import Windows
 from plait.errors import MigrationError, PlaitError, SourceError
 from plait.optimize.budget import Budget
@@ -59,7 +60,8 @@ class LocalRun:
     """A running query.
 
     Each `push` is one batch. A row is late when it is older than its stream's watermark at the
-    beginning of the batch: the newest event time of earlier batches minus the stream's delay.
+    beginning of the batch: the newest event time of earlier batches minus the stream's delay, or
+    the least of these times of all streams if the query says so.
     `plan` is a tree of joins, or a router such as `Teddies()`. A tree that holds more than
     `memory_limit` bytes ends in MemoryExceeded. `purge="lemma"` drops rows by the tuples that came
     instead of by watermarks, for streams in order. Results do not depend on the `tuning`.
@@ -115,14 +117,11 @@ class LocalRun:
     @property
     def watermarks(self) -> dict[str, int | None]:
         """The watermark of each stream in microseconds, None before its first row."""
+        marks = watermarks_of(self.query, self._newest)
         return {
-            s.name: None if newest == BEFORE_ALL_TIMES else newest - s.delay
-            for s, newest in zip(self.query.streams, self._newest, strict=True)
+            name: None if mark == BEFORE_ALL_TIMES else mark
+            for name, mark in zip(self.query.names, marks, strict=True)
         }
-
-    def _watermark(self, stream: int) -> int:
-        newest = self._newest[stream]
-        return newest - self.query.streams[stream].delay if newest > BEFORE_ALL_TIMES else newest
 
     def push(self, batch: Mapping[str, Rows]) -> pa.Table:
         """Join one batch of rows, of any of the streams; the results it completes."""
@@ -131,11 +130,11 @@ class LocalRun:
     def stream(self, batch: Mapping[str, Rows]) -> Iterator[pa.RecordBatch]:
         """Like `push`, but results come as they are found; must be exhausted."""
         # All streams first: a batch that is refused leaves nothing behind.
+        watermarks = watermarks_of(self.query, self._newest)
+        given_rows = {self.query.index(name): _one_batch(rows) for name, rows in batch.items()}
         admitted = {
-            self.query.index(name): self.engine.admit(
-                self.query.index(name), _one_batch(rows), self._watermark(self.query.index(name))
-            )
-            for name, rows in batch.items()
+            stream: self.engine.admit(stream, rows, watermarks[stream])
+            for stream, rows in given_rows.items()
         }
         newest = list(self._newest)
         for stream, given in admitted.items():
@@ -143,7 +142,7 @@ class LocalRun:
             self._count(self.query.names[stream], given)
         arrivals = {stream: given.arrivals for stream, given in admitted.items()}
         self._newest = newest
-        watermarks = [self._watermark(s) for s in range(len(newest))]
+        watermarks = watermarks_of(self.query, newest)
         self.counts.batches += 1
         self._within_batch = True
         yield from self._counted(self._that_waited())

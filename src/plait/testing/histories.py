@@ -100,6 +100,7 @@ def show_query(query: Query) -> str:
             f"where {' AND '.join(conditions)}",
             f"within {query.bounds.matrix}",
             f"select {selected}",
+            f"late by {query.lateness} watermark",
         ]
     )
 

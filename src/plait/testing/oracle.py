@@ -68,22 +68,27 @@ def split_late(
 ) -> tuple[dict[str, list[Mapping[str, object]]], dict[str, list[Mapping[str, object]]]]:
     """The rows on time and the late rows of every stream, when they arrive in these batches.
 
-    A row is late when it is older than its stream's watermark: the largest event time of the
-    batches before its own, less the stream's delay. Rows without an event time are neither.
+    The watermark of a stream is the largest event time of the batches before, less its delay. A
+    row is late when it is older than its stream's watermark, or, if the query says "least", than
+    the watermarks of all streams, of which each must have one. Rows without an event time are
+    neither late nor on time.
     """
     on_time: dict[str, list[Mapping[str, object]]] = {name: [] for name in query.names}
     late: dict[str, list[Mapping[str, object]]] = {name: [] for name in query.names}
-    for stream in query.streams:
-        newest: int | None = None
-        for batch in batches:
+    watermarks: dict[str, int | None] = dict.fromkeys(query.names)
+    for batch in batches:
+        before = dict(watermarks)
+        for stream in query.streams:
+            deciding = [before[stream.name]] if query.lateness == "own" else [*before.values()]
             rows = rows_of(stream, batch.get(stream.name, ()))
             times = event_times(stream, rows)
             for row, time in zip(rows, times, strict=True):
                 if time is None:
                     continue
-                is_late = newest is not None and time < newest - stream.delay
+                is_late = all(mark is not None and time < mark for mark in deciding)
                 (late if is_late else on_time)[stream.name].append(row)
-            newest = max((t for t in [newest, *times] if t is not None), default=None)
+            marks = [before[stream.name], *(t - stream.delay for t in times if t is not None)]
+            watermarks[stream.name] = max((m for m in marks if m is not None), default=None)
     return on_time, late
 
 

@@ -17,11 +17,12 @@ from hypothesis.strategies import DrawFn
 
 from plait.query.bounds import Constraint, global_window, stream_windows
 from plait.query.expr import Call, Cast, Column, Expr, Literal
-from plait.query.query import Field, Output, Query, Stream, make_query
+from plait.query.query import Field, Lateness, Output, Query, Stream, make_query
 from plait.testing.keytypes import FAMILIES, Family
 
 NAMES = "abcdef"
 SHAPES = ("clique", "chain", "star", "cycle", "random")
+RULES: tuple[Lateness, ...] = ("own", "least")
 TICKS = {"us": 1, "ms": 1_000, "s": 1_000_000}
 PAYLOAD = (Field("id", pa.int64()), Field("v", pa.int64()), Field("x", pa.float64()))
 """Every stream numbers its rows and has an integer and a float that nothing joins on."""
@@ -83,7 +84,11 @@ def queries(
     most = draw(st.sampled_from((0, 0, 1, 2))) if conditions else 0
     extra = draw(st.lists(_residuals(made, types), max_size=most))
     return make_query(
-        made, [*equal, *extra], draw(_constraints(size, tick, 6)), draw(_select(made, types))
+        made,
+        [*equal, *extra],
+        draw(_constraints(size, tick, 6)),
+        draw(_select(made, types)),
+        draw(st.sampled_from(RULES)),
     )
 
 
@@ -102,6 +107,7 @@ def plain_queries(draw: DrawFn, *, streams: st.SearchStrategy[int]) -> Query:
         [Call("eq", edge) for edge in draft.edges],
         draw(_constraints(size, 1, 12)),
         [Output(f"{name}_id", Column(name, "id")) for name in NAMES[:size]],
+        draw(st.sampled_from(RULES)),
     )
 
 

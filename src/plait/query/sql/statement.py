@@ -24,7 +24,7 @@ from plait.errors import (
 from plait.query.bounds import global_window
 from plait.query.durations import Duration, positive
 from plait.query.expr import Call, Column, Expr
-from plait.query.query import Field, Query, Stream, make_query
+from plait.query.query import Field, Lateness, Query, Stream, make_query
 from plait.query.sql.conditions import Part, parts_of, split
 from plait.query.sql.expressions import Translation
 from plait.query.sql.outputs import items_of, name_items
@@ -96,6 +96,7 @@ def parse_statement(
     catalog: Catalog,
     time: Mapping[str, str] | None = None,
     watermark: Duration | Mapping[str, Duration] | None = None,
+    lateness: Lateness = "own",
 ) -> tuple[Query, dict[str, str]]:
     """The query, and which table each of its streams is."""
     source = Source(text)
@@ -120,7 +121,7 @@ def parse_statement(
         bounds += global_window(len(streams), within)
     translation = Translation(source, streams, merged)
     items = [item for node in select.expressions for item in items_of(translation, node)]
-    query = make_query(streams, conditions, bounds, name_items(items))
+    query = make_query(streams, conditions, bounds, name_items(items), lateness)
     return query, {t.name: t.table for t in tables}
 
 

@@ -1,0 +1,34 @@
+"""Watermarks: what rows to come are not older than, or else they are late.
+
+*Correct output.* For each stream the time below which a row is late, from the newest event times of
+the streams in the batches before. By the rule "own" that is the stream's newest time minus its
+delay; by the rule "least" it is the least of these, for all streams. A stream that has not been
+seen has no watermark, and then by "least" none of them has.
+
+*Invariants.* It never goes back while the newest times do not. The engine purges by the same times
+by which rows are late, so nothing is purged that an admitted row could join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plait.engine.times import BEFORE_ALL_TIMES
+from plait.query.query import Query
+
+
+def watermarks_of(query: Query, newest: Sequence[int]) -> list[int]:
+    """The watermark of each stream, `BEFORE_ALL_TIMES` where there is none.
+
+    >>> from dataclasses import replace
+    >>> from plait.plan.examples import clique
+    >>> watermarks_of(clique(2), [100, 70])
+    [100, 70]
+    >>> watermarks_of(replace(clique(2), lateness="least"), [100, 70])
+    [70, 70]
+    """
+    own = [
+        n - s.delay if n > BEFORE_ALL_TIMES else n
+        for n, s in zip(newest, query.streams, strict=True)
+    ]
+    return own if query.lateness == "own" else [min(own)] * len(own)
