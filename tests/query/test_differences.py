@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plait.query.bounds import Constraint
-from plait.query.differences import constraints, differences, says_more
+from plait.query.differences import constraints, differences, exactly, kept
 from plait.query.evaluate import evaluate
 from plait.query.expr import Call, Column, Expr, Literal
 from plait.query.query import Field, Stream
@@ -91,9 +91,21 @@ def test_other_conditions_are_no_bounds(condition: Expr) -> None:
 
 def test_an_equality_may_say_more_than_its_bounds() -> None:
     assert constraints(Call("eq", (A, B)), STREAMS) == (Constraint(1, 0, 0), Constraint(0, 1, 0))
-    assert says_more(Call("eq", (A, B)), STREAMS)
+    assert kept(Call("eq", (A, B)), STREAMS) == (Call("eq", (A, B)),)
     later = Call("eq", (B, shifted(A, "add", 5)))
-    assert not says_more(later, STREAMS)
+    assert kept(later, STREAMS) == ()
+
+
+def test_a_comparison_of_nanoseconds_says_more_than_its_bounds() -> None:
     fine = [Stream("a", (Field("ts", pa.timestamp("ns")),), "ts"), STREAMS[1]]
-    assert says_more(later, fine)
-    assert not says_more(Call("le", (A, B)), fine)
+    later = Call("eq", (B, shifted(A, "add", 5)))
+    assert kept(later, fine) == (later,)
+    apart = Call("le", (Call("abs", (Call("sub", (A, B)),)), length(5)))
+    texts = [str(expr) for expr in kept(apart, fine)]
+    assert texts == ["a.ts <= b.ts + INTERVAL '5 us'", "b.ts <= a.ts + INTERVAL '5 us'"]
+    assert kept(Call("lt", (A, B)), fine) == (Call("lt", (A, B)),)
+    assert constraints(Call("lt", (A, B)), fine) == (Constraint(1, 0, 0, True),)
+    assert constraints(Call("lt", (A, B)), STREAMS) == (Constraint(1, 0, -1),)
+    assert exactly([Constraint(0, 1, 5)], STREAMS) == []
+    (window,) = exactly([Constraint(0, 1, 5)], fine)
+    assert str(window) == "b.ts <= a.ts + INTERVAL '5 us'"

@@ -25,11 +25,16 @@ Matrix = tuple[tuple[int | None, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """`ts[later] - ts[earlier] <= micros`, by stream index; `micros` may be negative."""
+    """`ts[later] - ts[earlier] <= micros`, by stream index; `micros` may be negative.
+
+    A `strict` one says less than `micros`, between times that are finer than microseconds. The
+    bounds are the same, but it may contradict others where they do not.
+    """
 
     earlier: int
     later: int
     micros: int
+    strict: bool = False
 
 
 def global_window(streams: int, width: int) -> tuple[Constraint, ...]:
@@ -83,11 +88,21 @@ class Bounds:
 
 def close(names: Sequence[str], constraints: Sequence[Constraint]) -> Bounds:
     """The tightest matrix that says the same, or the error that names the culprits."""
-    m = len(names)
+    if any(c.strict for c in constraints):
+        finer = [(c.earlier, c.later, c.micros * 1_000 - c.strict) for c in constraints]
+        _refuse_contradiction(names, _shortest(len(names), finer))
+    d = _shortest(len(names), [(c.earlier, c.later, c.micros) for c in constraints])
+    _refuse_contradiction(names, d)
+    _refuse_unbounded(names, d)
+    return Bounds(tuple(tuple(entry for entry in row if entry is not None) for row in d))
+
+
+def _shortest(m: int, edges: Sequence[tuple[int, int, int]]) -> list[list[int | None]]:
+    """The shortest paths between m streams, None where there is none."""
     d: list[list[int | None]] = [[0 if i == j else None for j in range(m)] for i in range(m)]
-    for c in constraints:
-        old = d[c.earlier][c.later]
-        d[c.earlier][c.later] = c.micros if old is None else min(old, c.micros)
+    for earlier, later, length in edges:
+        old = d[earlier][later]
+        d[earlier][later] = length if old is None else min(old, length)
     for k in range(m):
         for i in range(m):
             first = d[i][k]
@@ -97,9 +112,7 @@ def close(names: Sequence[str], constraints: Sequence[Constraint]) -> Bounds:
                 second, direct = d[k][j], d[i][j]
                 if second is not None and (direct is None or first + second < direct):
                     d[i][j] = first + second
-    _refuse_contradiction(names, d)
-    _refuse_unbounded(names, d)
-    return Bounds(tuple(tuple(entry for entry in row if entry is not None) for row in d))
+    return d
 
 
 def _refuse_contradiction(names: Sequence[str], d: list[list[int | None]]) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from plait.errors import QueryError, SourceError, WindowError
 from plait.query.bounds import Constraint, global_window, stream_windows
+from plait.query.differences import exactly
 from plait.query.durations import Duration, positive
 from plait.query.query import (
     Field,
@@ -169,7 +170,7 @@ class JoinBuilder:
             )
             for name, column in zip(self.names, columns, strict=True)
         ]
-        kept, bounds = [], list(self.windows)
+        kept, bounds = exactly(self.windows, streams), list(self.windows)
         for text, found in zip(texts, parts, strict=True):
             conditions, constraints = split(text, found, streams)
             kept += conditions

@@ -1,8 +1,14 @@
 """Conditions on event times that are difference bounds.
 
 A comparison whose sides add up to `x.time - y.time <= c` bounds a pair of streams: it becomes a
-`Constraint` on event times in microseconds (rounded down, if the column is finer), and needs no
-evaluation. Every other condition on times stays an ordinary condition.
+`Constraint` on event times in microseconds, and needs no evaluation. Every other condition on times
+stays an ordinary condition.
+
+*Nanoseconds.* Event times are counted in microseconds, rounded down where the column is finer. The
+constraint is then what follows from the condition: if `x - y <= c` then `floor(x) - floor(y) <= c`,
+for whole c; and the same follows from `x - y < c`, since x may be just below the next microsecond
+and y just above its own. So the constraint loses no result, and the condition is kept beside it, to
+be evaluated on the nanoseconds.
 """
 
 from __future__ import annotations
@@ -10,6 +16,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.types as pt
 
 from plait.query.bounds import Constraint
 from plait.query.expr import Call, Column, Expr, Literal
@@ -26,6 +35,8 @@ class Difference:
     earlier: Column
     later: Column
     micros: int
+    strict: bool = False
+    """Whether `later - earlier < micros + 1` was said, which in microseconds is the same."""
 
 
 def differences(condition: Expr) -> tuple[Difference, ...]:
@@ -87,8 +98,8 @@ def _bounds(op: str, difference: _Linear) -> tuple[Difference, ...]:
     minus = next(c for c, n in columns.items() if n == -1)
     if plus.stream == minus.stream:
         return ()
-    below = Difference(minus, plus, -constant - (op == "lt"))
-    above = Difference(plus, minus, constant - (op == "gt"))
+    below = Difference(minus, plus, -constant - (op == "lt"), op == "lt")
+    above = Difference(plus, minus, constant - (op == "gt"), op == "gt")
     return {"lt": (below,), "le": (below,), "gt": (above,), "ge": (above,)}.get(op, (below, above))
 
 
@@ -96,7 +107,10 @@ def constraints(condition: Expr, streams: Sequence[Stream]) -> tuple[Constraint,
     """The bounds on event times that follow from a condition."""
     return tuple(
         Constraint(
-            stream_index(streams, d.earlier.stream), stream_index(streams, d.later.stream), d.micros
+            stream_index(streams, d.earlier.stream),
+            stream_index(streams, d.later.stream),
+            d.micros + (d.strict and _fine(d, streams)),
+            d.strict and _fine(d, streams),
         )
         for d in differences(condition)
         if all(
@@ -105,17 +119,44 @@ def constraints(condition: Expr, streams: Sequence[Stream]) -> tuple[Constraint,
     )
 
 
-def says_more(condition: Expr, streams: Sequence[Stream]) -> bool:
-    """Whether a condition with constraints must be kept beside them.
+def kept(condition: Expr, streams: Sequence[Stream]) -> tuple[Expr, ...]:
+    """What must still be evaluated of a condition that has constraints, beside these.
 
-    Plain `a.ts = b.ts` is a join predicate too. With an offset, an equality of nanoseconds says
-    more than the same equality of microseconds; every other comparison is its constraints.
+    Plain `a.ts = b.ts` is a join predicate too. Of nanoseconds every comparison is kept, in the
+    form `later <= earlier + length`: a difference of two times would be one of microseconds. Every
+    other comparison is its constraints.
     """
     match condition:
-        case Call("eq", (left, right)):
-            if isinstance(left, Column) and isinstance(right, Column):
-                return True
-            columns = [c for d in differences(condition) for c in (d.earlier, d.later)]
-            types = [streams[stream_index(streams, c.stream)].type_of(c.name) for c in columns]
-            return any(t.unit == "ns" for t in types)
-    return False
+        case Call("eq", (Column(), Column())):
+            return (condition,)
+    fine = [d for d in differences(condition) if _fine(d, streams)]
+    if isinstance(condition, Call) and condition.op == "eq":
+        return tuple(Call("eq", (d.later, _shifted(d.earlier, d.micros))) for d in fine[:1])
+    return tuple(
+        Call("lt" if d.strict else "le", (d.later, _shifted(d.earlier, d.micros + d.strict)))
+        for d in fine
+    )
+
+
+def exactly(windows: Sequence[Constraint], streams: Sequence[Stream]) -> list[Expr]:
+    """What must be evaluated beside windows: the same bounds, where a time counts nanoseconds."""
+    found: list[Expr] = []
+    for window in windows:
+        earlier, later = (
+            Column(streams[i].name, streams[i].time) for i in (window.earlier, window.later)
+        )
+        if _fine(Difference(earlier, later, window.micros), streams):
+            found.append(Call("le", (later, _shifted(earlier, window.micros))))
+    return found
+
+
+def _shifted(column: Column, micros: int) -> Expr:
+    length = Literal(micros * _MICROSECOND, pa.duration("us"))
+    return Call("add", (column, length)) if micros else column
+
+
+def _fine(difference: Difference, streams: Sequence[Stream]) -> bool:
+    """Whether one of the columns counts nanoseconds."""
+    columns = (difference.earlier, difference.later)
+    types = [streams[stream_index(streams, c.stream)].type_of(c.name) for c in columns]
+    return any(pt.is_timestamp(t) and t.unit == "ns" for t in types)

@@ -48,7 +48,10 @@ def test_the_query_of_the_readme() -> None:
     )
     assert query.names == ("t", "q", "n")
     assert [str(e) for e in query.equalities] == ["t.sym = q.sym", "t.sym = n.sym"]
-    assert query.residuals == ()
+    assert [str(r) for r in query.residuals] == [
+        "q.ts <= t.ts + INTERVAL '10 s'",
+        "t.ts <= q.ts + INTERVAL '10 s'",
+    ], "quotes have nanoseconds"
     assert [s.time for s in query.streams] == ["ts", "ts", "made"]
     assert query.schema.names == ["sym", "price", "bid", "made"]
     assert bounds(query) == (

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from plait.errors import QueryError, WindowError
 from plait.query.bounds import Constraint
-from plait.query.differences import constraints, says_more
+from plait.query.differences import constraints, kept
 from plait.query.evaluate import evaluate, type_of
 from plait.query.expr import Call, Column, Expr, conjuncts, streams_of
 from plait.query.query import Stream, as_equality, check_condition
@@ -82,7 +82,7 @@ def split(
     source: Source, parts: Sequence[Part], streams: Sequence[Stream]
 ) -> tuple[list[Expr], list[Constraint]]:
     """Conditions to evaluate, and bounds on event times; checked, with the place in errors."""
-    kept: list[Expr] = []
+    conditions: list[Expr] = []
     bounds: list[Constraint] = []
 
     for part in parts:
@@ -94,9 +94,8 @@ def split(
             for expr in part.conjuncts:
                 implied = constraints(expr, streams)
                 bounds += implied
-                if not implied or says_more(expr, streams):
-                    kept.append(expr)
-    return kept, bounds
+                conditions += kept(expr, streams) if implied else (expr,)
+    return conditions, bounds
 
 
 def _refuse_empty(between: Expr, streams: Sequence[Stream]) -> None:

@@ -22,6 +22,7 @@ from plait.errors import (
     did_you_mean,
 )
 from plait.query.bounds import global_window
+from plait.query.differences import exactly
 from plait.query.durations import Duration, positive
 from plait.query.expr import Call, Column, Expr
 from plait.query.query import Field, Lateness, Query, Stream, make_query
@@ -118,7 +119,9 @@ def parse_statement(
     ]
     conditions, bounds = split(source, parts, streams)
     if within is not None:
-        bounds += global_window(len(streams), within)
+        windows = global_window(len(streams), within)
+        bounds += windows
+        conditions += exactly(windows, streams)
     translation = Translation(source, streams, merged)
     items = [item for node in select.expressions for item in items_of(translation, node)]
     query = make_query(streams, conditions, bounds, name_items(items), lateness)
