@@ -7,7 +7,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+import plait
 from plait import errors
+from plait.errors import DisconnectedJoin, PlaitError, TimeColumnError, WindowError
 from plait.query.bounds import Constraint, global_window
 from plait.query.expr import Call, Column, Expr, Literal
 from plait.query.query import (
@@ -158,3 +160,39 @@ def test_a_query_is_a_value() -> None:
     assert isinstance(query, Query)
     assert stream_index(query.streams, "b") == 1
     assert query.type_of(Column("a", "s")) == pa.string()
+
+
+def test_times_with_and_without_a_zone_do_not_mix() -> None:
+    """Regression: within joined them as if the zone were UTC, and BETWEEN refused them."""
+    zoned = pa.schema([("ts", pa.timestamp("us", "UTC")), ("k", pa.int64())])
+    plain = pa.schema([("ts", pa.timestamp("us")), ("k", pa.int64())])
+    mixed = plait.join(a=plain, b=zoned).on("a.k = b.k").within("5 seconds")
+    with pytest.raises(TimeColumnError, match=r"b\.ts has a time zone and a\.ts has none.*; cast"):
+        _ = mixed.query
+    with pytest.raises(PlaitError):
+        _ = mixed.on("b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 SECOND").query
+    other = pa.schema([("ts", pa.timestamp("us", "Europe/Vienna")), ("k", pa.int64())])
+    assert plait.join(a=other, b=zoned).on("a.k = b.k").within("5 seconds").query.names
+
+
+def test_null_safe_equality_is_no_key() -> None:
+    row = pa.schema([("ts", pa.timestamp("us")), ("k", pa.int64())])
+    joined = plait.join(a=row, b=row).within("5 seconds")
+    with pytest.raises(
+        DisconnectedJoin, match=r"a\.k <=> b\.k is no join key.*; write a\.k = b\.k"
+    ):
+        _ = joined.on("a.k <=> b.k").query
+    beside = joined.on("a.k = b.k", "a.k <=> b.k").query
+    assert len(beside.equalities) == len(beside.residuals) == 1
+    with pytest.raises(DisconnectedJoin, match="cross product; add an equality"):
+        _ = joined.on("a.k <=> 1").query
+
+
+def test_an_interval_that_nothing_satisfies_is_refused() -> None:
+    row = pa.schema([("ts", pa.timestamp("us")), ("k", pa.int64())])
+    joined = plait.join(a=row, b=row).on("a.k = b.k")
+    one = "INTERVAL 1 SECOND"
+    with pytest.raises(WindowError, match="is empty: its lower end is above its upper end; exch"):
+        _ = joined.on(f"b.ts BETWEEN a.ts + {one} AND a.ts - {one}").query
+    with pytest.raises(WindowError, match="contradict each other: no result can satisfy them"):
+        _ = joined.on(f"b.ts >= a.ts + {one}", f"b.ts <= a.ts - {one}").query

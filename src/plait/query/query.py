@@ -15,6 +15,7 @@ import pyarrow.types as pt
 
 from plait.errors import (
     AmbiguousColumn,
+    DisconnectedJoin,
     DuplicateName,
     QueryError,
     TimeColumnError,
@@ -214,7 +215,7 @@ def make_query(
                 check_condition(streams, part)
                 residuals[str(part), part] = None
     ordered = tuple(sorted(equalities, key=lambda e: _order(streams, e)))
-    join_graph(streams, ordered)
+    _check_joined(streams, ordered, [expr for _, expr in residuals])
     query = Query(
         streams,
         ordered,
@@ -255,6 +256,7 @@ def _check_streams(streams: Sequence[Stream]) -> None:
                 f"the watermark delay of {s.name!r} is negative",
                 remedy="give a length of time >= 0",
             )
+    _check_zones(streams)
 
 
 def check_time_column(stream: str, fields: Sequence[Field], time: str) -> None:
@@ -272,6 +274,34 @@ def check_time_column(stream: str, fields: Sequence[Field], time: str) -> None:
             "not a timestamp",
             remedy=f"cast it to a timestamp first; {choice}",
         )
+
+
+def _check_zones(streams: Sequence[Stream]) -> None:
+    """Refuse event times with a zone beside those without: nobody knows how far apart they are."""
+    columns = {s.type_of(s.time).tz is not None: Column(s.name, s.time) for s in reversed(streams)}
+    if len(columns) > 1:
+        raise TimeColumnError(
+            f"the event time {columns[True]} has a time zone and {columns[False]} has none: "
+            "the time between them is not known",
+            remedy="cast one of them to the type of the other before the join",
+        )
+
+
+def _check_joined(
+    streams: tuple[Stream, ...], equalities: tuple[Equality, ...], residuals: Sequence[Expr]
+) -> None:
+    try:
+        join_graph(streams, equalities)
+    except DisconnectedJoin as error:
+        for residual in residuals:
+            match residual:
+                case Call("nseq", (Column() as a, Column() as b)) if a.stream != b.stream:
+                    raise DisconnectedJoin(
+                        f"{error.message}; {residual} is no join key, because null equals null "
+                        "there: all rows without a value would meet",
+                        remedy=f"write {a} = {b}, or give rows without a value one before the join",
+                    ) from None
+        raise
 
 
 def _check_columns(streams: Sequence[Stream], expr: Expr) -> None:

@@ -79,7 +79,8 @@ def queries(
     }
     unit = draw(st.sampled_from(("us", "ms", "s")))
     tick = TICKS[unit]
-    made = [draw(_stream(i, draft.columns(i), types, unit)) for i in range(size)]
+    zone = draw(st.sampled_from([None, None, None, "UTC"]))
+    made = [draw(_stream(i, draft.columns(i), types, unit, zone)) for i in range(size)]
     equal: list[Expr] = [Call("eq", edge) for edge in draft.edges]
     most = draw(st.sampled_from((0, 0, 1, 2))) if conditions else 0
     extra = draw(st.lists(_residuals(made, types), max_size=most))
@@ -150,11 +151,15 @@ def _typed_class(
 
 @st.composite
 def _stream(
-    draw: DrawFn, index: int, keys: Sequence[Column], types: dict[Column, pa.DataType], unit: str
+    draw: DrawFn,
+    index: int,
+    keys: Sequence[Column],
+    types: dict[Column, pa.DataType],
+    unit: str,
+    zone: str | None,
 ) -> Stream:
     # Stream 0 keeps the query's unit, which so remains the coarsest of all.
     stamp = draw(st.sampled_from([unit, unit, "us", "ns"])) if index else unit
-    zone = draw(st.sampled_from([None, None, None, "UTC"]))
     delay = draw(st.integers(0, 4)) * TICKS[unit]
     fields = [Field("ts", pa.timestamp(stamp, zone)), *PAYLOAD]
     fields[1:1] = [Field(k.name, types[k]) for k in keys]
