@@ -41,9 +41,8 @@ def two(
     """Streams a(ts, k, l, p) and b(ts, k), joined by k."""
     kind = pa.string() if key is None else key
     a = stream("a", ts=time, k=kind, l=pa.string(), p=pa.int64())
-    return make_query(
-        [a, stream("b", ts=TIME, k=kind)], [eq("a.k", "b.k"), *more], global_window(2, 10)
-    )
+    b = stream("b", ts=TIME if time.tz is None else pa.timestamp("us", "UTC"), k=kind)
+    return make_query([a, b], [eq("a.k", "b.k"), *more], global_window(2, 10))
 
 
 def ingest_of(query: Query) -> Ingest:
