@@ -10,6 +10,7 @@ Spark writes absolute paths into some of its text files; here they begin with a 
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -28,6 +29,7 @@ import plait
 from plait.api import Join
 from plait.cluster.contract import FORMAT
 from plait.errors import CheckpointMismatch, StorageError
+from plait.runtime.spark.checkpoint import stored_contracts
 from plait.testing.oracle import Result, multiset, oracle, split_late
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -189,3 +191,19 @@ def test_oracle_goes_on_after_a_read_only_and_a_full_disk(
 
 def _remount(disk: Path, how: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{how}", str(disk)], check=True)
+
+
+def test_oracle_a_restarted_query_routes_by_the_seed_of_its_checkpoint(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another driver knows nothing of the seed but what the checkpoint says."""
+    checkpoint = tmp_path / "checkpoint"
+    found, _ = run(question(spark, tmp_path, 2), checkpoint)
+    (seed,) = {json.loads(text)["hash"] for text in stored_contracts(spark, str(checkpoint))}
+    assert int(seed, 16) >= 0
+    monkeypatch.setattr("plait.runtime.spark.frame._SEEDS", {})
+    asked = question(spark, tmp_path, BATCHES)
+    found += run(asked, checkpoint)[0]
+    assert found == answer(asked, BATCHES)
+    again = {json.loads(text)["hash"] for text in stored_contracts(spark, str(checkpoint))}
+    assert again == {seed}
