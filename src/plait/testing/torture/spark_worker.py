@@ -142,7 +142,19 @@ class MortalControl(Control):
 
 
 class MortalArena(Arena):
-    """Dies around handing over an engine."""
+    """Dies around handing over an engine; shares its folder with the other rounds of its driver.
+
+    Every array is a file here, as it is of engines that are worth it.
+    """
+
+    def __post_init__(self) -> None:
+        assert _here is not None, "the worker is armed"
+        home = Path(_here.folder).parent / "arena"
+        home.mkdir(mode=0o700, exist_ok=True)
+        self.places = dataclasses.replace(
+            self.places, memory=home / "memory", disk=home / "disk", smallest=1
+        )
+        Arena.__post_init__(self)
 
     def put(self, number: int, live: Live) -> None:
         """Before and after others may have it."""
