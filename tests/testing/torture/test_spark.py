@@ -198,6 +198,36 @@ def test_a_campaign_adds_up_and_keeps_what_failed(
     assert any("42" in line for line in said) and any("FAILED round 42/1/0" in x for x in said)
 
 
+def test_failures_that_no_kill_explains_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = random_story(tmp_path, LOCAL, "3")
+
+    def run(self: Driver, folder: Path) -> str:
+        (folder / "errors").write_text(
+            "batch 1: ...\n\nEOFError\n---\nbatch 2: AssertionError\n---\n"
+        )
+        (folder / "failed").write_text("Python worker failed to connect back\n---\n")
+        return "stuck"
+
+    monkeypatch.setattr(Driver, "run", run)
+    tally = spark.run_story(story, Driver(LOCAL, tmp_path / "home"))
+    assert len(tally.failures) == 2 and tally.failures[0].startswith("stuck")
+    assert "batch 2: AssertionError" in tally.failures[1]
+
+
+def test_what_breaks_a_lane_breaks_the_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(story: Story, driver: Driver) -> Tally:
+        raise OSError("no Java")
+
+    monkeypatch.setattr(spark, "run_story", broken)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(OSError, match="no Java"):
+        campaign(60.0, 1, lambda _: None)
+
+
 def test_a_point_that_is_never_reached_is_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,3 +235,4 @@ def test_a_point_that_is_never_reached_is_a_failure(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     tally = campaign(0.01, 1, lambda _: None)
     assert len(tally.failures) == 2 and "sink-logged" in tally.failures[0]
+    assert tally.queries == 6, "it is tried a few times, however short the time"

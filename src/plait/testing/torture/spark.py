@@ -28,6 +28,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import count
@@ -150,12 +151,13 @@ class Driver:
         self.home = home
         self.starts = 0
         self._process: subprocess.Popen[bytes] | None = None
+        self.closed = False
         (home / "tmp").mkdir(parents=True, exist_ok=True)
 
     def run(self, folder: Path) -> str:
         """Run a round until it is done; what went wrong, or nothing."""
         idle = 0
-        while True:
+        while not self.closed:
             process = self._process or self._start()
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError):
@@ -177,6 +179,7 @@ class Driver:
             if idle >= _MOST_IDLE:
                 log = (self.home / "log").read_text(errors="replace")
                 return f"{idle} drivers ended without getting anywhere: {log[-1000:]}"
+        return "the campaign was ended"
 
     def _start(self) -> subprocess.Popen[bytes]:
         self.starts += 1
@@ -203,6 +206,11 @@ class Driver:
                 },
             )
         return self._process
+
+    def close(self) -> None:
+        """Kill the process for good, also if it is running a round."""
+        self.closed = True
+        self.end()
 
     def end(self) -> None:
         """Kill the process and all that it started."""
@@ -279,8 +287,7 @@ def run_story(story: Story, driver: Driver) -> Tally:
     write_story(story)
     trouble = driver.run(folder)
     results, found = (0, [trouble]) if trouble else check(story)
-    if (folder / "errors").exists():
-        found += _suspicious((folder / "errors").read_text())
+    found += _suspicious(folder)
     kills = [k for k in Orders(folder).kills() if k.target != "query"]
     return Tally(
         1,
@@ -298,24 +305,22 @@ def _label(master: str, kill: Kill) -> str:
     return f"{kill.target} of {master.partition('[')[0]}"
 
 
-def _suspicious(errors: str) -> list[str]:
-    """Errors in tasks that deaths around them do not explain."""
+def _suspicious(folder: Path) -> list[str]:
+    """Failures of tasks and of the query that deaths around them do not explain."""
     found = []
-    for entry in errors.split("\nbatch "):
-        last = entry.strip().splitlines()[-1]
-        if not last.startswith(_EXPECTED):
-            found.append(f"a task failed: {last}")
+    for name, expected in (("errors", _IN_TASKS), ("failed", _OF_QUERIES)):
+        text = (folder / name).read_text() if (folder / name).exists() else ""
+        for entry in filter(None, text.split("\n---\n")):
+            if not any(word in entry for word in expected):
+                found.append(f"not by a kill ({name}): {entry[-1000:]}")
     return found
 
 
-_EXPECTED = (
-    "EOFError",
-    "ConnectionResetError",
-    "BrokenPipeError",
-    "ConnectionRefusedError",
-    "OSError",
-)
+_IN_TASKS = ("EOFError", "ConnectionResetError", "BrokenPipeError", "ConnectionRefusedError")
 """What a worker says whose JVM has died."""
+
+_OF_QUERIES = ("failed to connect back", "SparkContext", "Connection re")
+"""What a query says whose JVM is about to go, or whose machine is too busy to start a process."""
 
 
 def campaign(seconds: float, seed: int, say: Callable[[str], None]) -> Tally:
@@ -324,6 +329,7 @@ def campaign(seconds: float, seed: int, say: Callable[[str], None]) -> Tally:
     until = time.monotonic() + seconds
     lock = threading.Lock()
     total = Tally()
+    good: list[Path] = []
 
     def add(tally: Tally, what: str) -> None:
         nonlocal total
@@ -337,35 +343,34 @@ def campaign(seconds: float, seed: int, say: Callable[[str], None]) -> Tally:
                 f"{total.queries} queries, {kills} kills, {len(total.failures)} failures"
             )
 
-    def lane(number: int, master: str) -> None:
-        driver = Driver(master, home / f"lane{number}")
+    def lane(number: int, driver: Driver) -> None:
         missing = [point.name for point in POINTS]
-        good: list[Path] = []
-        try:
-            for n in count():
-                if time.monotonic() > until:
-                    break
-                name = f"{seed}/{number}/{n}"
-                folder = driver.home / f"round{n}"
-                story = random_story(folder, master, name, tour=missing if n < _TOURS else ())
-                tally = run_story(story, driver)
-                missing = [point for point in missing if point not in tally.kills]
-                add(tally, f"round {name} on {master}")
-                if not tally.failures:
-                    good.append(folder)
-            if missing:
-                never = f"never reached on {master}: {', '.join(missing)}"
-                add(Tally(failures=[never]), f"lane {number}")
-        finally:
-            driver.end()
-            for folder in good:  # not before: Spark still knows the state of queries that ended
-                shutil.rmtree(folder, ignore_errors=True)
+        for n in count():
+            if driver.closed or (time.monotonic() > until and (not missing or n >= _TOURS)):
+                break
+            name, folder = f"{seed}/{number}/{n}", driver.home / f"round{n}"
+            tour = missing if n < _TOURS else ()
+            tally = run_story(random_story(folder, driver.master, name, tour=tour), driver)
+            missing = [point for point in missing if point not in tally.kills]
+            add(tally, f"round {name} on {driver.master}")
+            if not tally.failures:
+                good.append(folder)
+        if missing:
+            never = f"never reached on {driver.master}: {', '.join(missing)}"
+            add(Tally(failures=[never]), f"lane {number}")
 
-    lanes = [threading.Thread(target=lane, args=pair) for pair in enumerate(MASTERS)]
-    for thread in lanes:
-        thread.start()
-    for thread in lanes:
-        thread.join()
+    drivers = [Driver(master, home / f"lane{n}") for n, master in enumerate(MASTERS)]
+    try:
+        with ThreadPoolExecutor(len(drivers)) as pool:
+            try:
+                for done in as_completed([pool.submit(lane, *x) for x in enumerate(drivers)]):
+                    done.result()
+            finally:
+                for driver in drivers:
+                    driver.close()
+    finally:
+        for folder in good:  # not before: Spark still knows the state of queries that ended
+            shutil.rmtree(folder, ignore_errors=True)
     if total.failures:
         say(f"the same seed, {seed}, repeats the rounds; what is left of them is in {home}")
     else:

@@ -3,10 +3,10 @@
     python -m plait.testing.torture.spark_driver MASTER HOME
     python -m plait.testing.torture.spark_driver pyspark.worker
 
-Each line of standard input is the folder of a round (see `spark_rounds`). Its query
-is run until all input is used up; then the file `done` appears there. When this process is killed,
-whoever started it starts another one and names the folder again. The second form is the daemon that
-Spark starts for its Python workers.
+Each line of standard input is the folder of a round (see `spark_rounds`). Its query is run until
+all input is used up; then the file `done` appears there. When this process is killed, whoever
+started it starts another one and names the folder again. The second form is the daemon that Spark
+starts for its Python workers.
 
 What dies in the workers is in `spark_worker`. A thread in here looks at the files of checkpoint and
 sink, kills when they say that a point is reached, and changes plans. Both modules import pyspark,
@@ -87,18 +87,19 @@ class Files:
             return 0 if planned < 0 and self._checkpoint.exists() else None
         if point == "batch-committed":
             return planned if planned == committed >= 0 else None
-        under_way = planned > committed
-        if not under_way:
+        if planned <= committed or not self._is_at(point, planned):
             return None
-        logged = _newest(self._out / "_spark_metadata") >= planned
-        here = {
-            "any-time": True,
-            "offsets-logged": not logged and not self._has_state(planned),
-            "state-logged": not logged and self._has_state(planned),
-            "part-unlogged": not logged and self._has_parts(planned),
-            "sink-logged": logged,
-        }
-        return planned if here[point] else None
+        return planned
+
+    def _is_at(self, point: str, batch: int) -> bool:
+        """Whether a batch that is under way is at this point."""
+        if point == "any-time":
+            return True
+        if _newest(self._out / "_spark_metadata") >= batch:
+            return point == "sink-logged"
+        if point == "part-unlogged":
+            return self._has_parts(batch)
+        return point == ("state-logged" if self._has_state(batch) else "offsets-logged")
 
     def _has_state(self, batch: int) -> bool:
         """Whether some store has a version that only this batch can have written."""

@@ -58,7 +58,7 @@ class Mortal:
         """Keep what went wrong in a task: Spark tries again and says nothing."""
         text = "".join(traceback.format_exception(error))
         with Path(self.folder, "errors").open("a") as log:
-            log.write(f"batch {_batch()}: {text}\n")
+            log.write(f"batch {_batch()}: {text}\n---\n")
 
     def _victim(self, target: Target) -> int:
         if target == "driver":
