@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from plait.optimize.candidate import Joins
@@ -98,3 +100,14 @@ def test_more_rate_never_costs_less() -> None:
         costs.append(model.cost(parse_shape(chain(3), "((a b) c)")))
     assert [c.cpu for c in costs] == sorted(c.cpu for c in costs)
     assert [c.bytes for c in costs] == sorted(c.bytes for c in costs)
+
+
+@pytest.mark.parametrize("rate", [1e-300, 5e-324, 1e-12])
+def test_a_stream_that_fell_silent_long_ago_has_a_finite_cost(rate: float) -> None:
+    """What is known of a silent stream fades: its rate becomes a number next to nothing."""
+    query = chain(3)
+    known = Statistics.of({"a": 20, "b": rate, "c": 20}, {"a.a = b.a": 0.05, "b.b = c.b": 0.5})
+    model = Model(query, known, DEFAULT)
+    for plan in (mjoin(query), parse_shape(query, "((a b) c)")):
+        cost = model.cost(plan)
+        assert math.isfinite(cost.cpu) and math.isfinite(cost.tuples)

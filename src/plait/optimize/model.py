@@ -110,6 +110,9 @@ def bits(streams: int) -> Iterable[int]:
         streams ^= lowest
 
 
+_LONGEST_GAP = 1e9
+"""Seconds, some thirty years."""
+
 _FEW = 8
 """Up to so many streams a set is worked out from all its parts."""
 
@@ -141,7 +144,7 @@ class Model:
         self.size = len(query.streams)
         self.all = (1 << self.size) - 1
         rates = self.known.rates
-        gaps = [0.0 if costs.call == 0 or r == 0 else 1 / r for r in rates]
+        gaps = [0.0 if costs.call == 0 or r == 0 else _gap(r) for r in rates]
         lags = [s.delay / 1e6 + gap for s, gap in zip(query.streams, gaps, strict=True)]
         batch = self.known.batch if exact_batches else 0.0
         self.volumes: Volumes = volumes_of(query.bounds.matrix, lags, batch=batch, draws=draws)
@@ -462,6 +465,11 @@ class Model:
         for child in plan.children:
             total += self.operations(child)
         return total
+
+
+def _gap(rate: float) -> float:
+    """Seconds between two tuples; a stream that fell silent long ago has a rate next to nothing."""
+    return 1 / max(rate, 1 / _LONGEST_GAP)
 
 
 def _buckets(rows: float) -> float:

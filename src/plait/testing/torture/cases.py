@@ -26,7 +26,7 @@ from plait.errors import PlaitError, did_you_mean
 from plait.query.bounds import Constraint, global_window
 from plait.query.expr import Call, Column, Expr, Literal
 from plait.query.query import Field, Output, Query, Stream, make_query
-from plait.testing.feeds import batches, clock
+from plait.testing.feeds import batches
 from plait.testing.generate import generate
 from plait.testing.specs import Burst, Key, Payload, StreamSpec
 from plait.testing.tunings import drawn_tuning
@@ -123,25 +123,28 @@ def smaller(case: Case) -> Iterator[Case]:
 
 
 def split(case: Case) -> tuple[dict[str, pa.Table], dict[str, pa.Table]]:
-    """By definition: the rows of every stream that are on time, and those that are not."""
-    empty = {s.name: [s.schema.empty_table()] for s in case.query.streams}
-    kept: dict[str, list[pa.Table]] = {name: list(none) for name, none in empty.items()}
-    late: dict[str, list[pa.Table]] = {name: list(none) for name, none in empty.items()}
-    for stream in case.query.streams:
-        newest: int | None = None
-        for batch in case.batches:
+    """By definition: the rows of every stream that are on time, and those that are late."""
+    streams = case.query.streams
+    kept = {s.name: [s.schema.empty_table()] for s in streams}
+    late = {s.name: [s.schema.empty_table()] for s in streams}
+    marks: dict[str, int | None] = {s.name: None for s in streams}
+    for batch in case.batches:
+        before = dict(marks)
+        for stream in streams:
             table = batch[stream.name]
             times = table.column(stream.time)
             known = times.is_valid().to_numpy()
-            micros = np.where(known, times.cast(pa.int64()).fill_null(0).to_numpy(), 0)
-            chosen = known.copy()
-            if newest is not None:
-                chosen &= micros >= newest - stream.delay
-            kept[stream.name].append(table.filter(pa.array(chosen)))
-            late[stream.name].append(table.filter(pa.array(known & ~chosen)))
+            micros = times.cast(pa.int64()).fill_null(0).to_numpy()
+            deciding = [before[stream.name]] if case.query.lateness == "own" else before.values()
+            if any(mark is None for mark in deciding):
+                old = np.zeros(len(known), np.bool_)
+            else:
+                old = known & (micros < min(mark for mark in deciding if mark is not None))
+            kept[stream.name].append(table.filter(pa.array(known & ~old)))
+            late[stream.name].append(table.filter(pa.array(old)))
             if known.any():
-                latest = int(clock(times).max())
-                newest = latest if newest is None else max(newest, latest)
+                mark = int(micros[known].max()) - stream.delay
+                marks[stream.name] = max(mark, before[stream.name] or mark)
     return (
         {name: pa.concat_tables(parts) for name, parts in kept.items()},
         {name: pa.concat_tables(parts) for name, parts in late.items()},
@@ -179,6 +182,7 @@ def _question(case: Case) -> tuple[Query, tuple[StreamSpec, ...]]:
         [*equal, *_conditions(case, names)],
         _bounds(chance, size, window),
         outputs,
+        "least" if chance.random() < 0.3 else "own",
     )
     return query, specs
 
