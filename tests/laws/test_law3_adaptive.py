@@ -23,7 +23,7 @@ from plait.runtime.local import LocalRun
 from plait.testing.histories import History, cases, churns, crowds
 from plait.testing.laws import difference, expected
 from plait.testing.oracle import Result, multiset, oracle, split_late
-from plait.testing.policies import eager
+from plait.testing.policies import eager, false_statistics
 from plait.testing.processors import Cluster
 from plait.tuning import Tuning
 
@@ -37,14 +37,7 @@ def lies(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def lie(self: Knowledge, query: Query, least: float = 0.0) -> Statistics:
         del self, least
-        rates = {name: 10.0 ** random.uniform(-2, 5) for name in query.names}
-        joint = {
-            f"{a} {b}": 10.0 ** random.uniform(-6, 0)
-            for i, a in enumerate(query.names)
-            for j, b in enumerate(query.names)
-            if i < j and j in query.graph.neighbours(i)
-        }
-        return Statistics.of(rates, joint=joint, batch=1.0)
+        return false_statistics(query, random)
 
     monkeypatch.setattr(Knowledge, "statistics", lie)
 

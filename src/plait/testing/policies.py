@@ -1,8 +1,12 @@
-"""Policies that no user would choose: they make the adaptive loop do as much as it can."""
+"""Policies and statistics that make the adaptive loop do as much as it can, for no good reason."""
 
 from __future__ import annotations
 
+from random import Random
+
 from plait.adapt.policy import Policy
+from plait.optimize.statistics import Statistics
+from plait.query.query import Query
 
 
 def eager(half_life: float, latency: float | None) -> Policy:
@@ -29,3 +33,15 @@ def eager(half_life: float, latency: float | None) -> Policy:
         tolerance=0.0,
         backoff=0.0,
     )
+
+
+def false_statistics(query: Query, chance: Random) -> Statistics:
+    """Statistics that have nothing to do with the streams, other ones each time."""
+    rates = {name: 10.0 ** chance.uniform(-2, 5) for name in query.names}
+    joint = {
+        f"{a} {b}": 10.0 ** chance.uniform(-6, 0)
+        for i, a in enumerate(query.names)
+        for j, b in enumerate(query.names)
+        if i < j and j in query.graph.neighbours(i)
+    }
+    return Statistics.of(rates, joint=joint, batch=1.0)

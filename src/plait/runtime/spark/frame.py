@@ -41,6 +41,7 @@ from plait.runtime.spark.requirements import check_packages, check_spark
 from plait.runtime.spark.schemas import conform, spark_schema
 from plait.runtime.spark.watermarks import without_watermark
 from plait.runtime.spark.worker import settle
+from plait.tuning import USUAL, Tuning
 
 OBSERVATION = "plait"
 """The name under which reports appear in Spark's progress."""
@@ -74,12 +75,14 @@ def results(
     name: str | None = None,
     adapt: Policy | None = None,
     budget: Budget | None = None,
+    tuning: Tuning = USUAL,
 ) -> DataFrame:
     """The results of a query over DataFrames; streaming if they are.
 
     With `late`, also the rows that were set aside, in a column of that name: see `aside`. A
     `checkpoint` is looked at beforehand: see `checkpoint`. Reports appear under `name`. With
     `adapt`, each processor changes its plan by this policy, within its share of the `budget`.
+    Results do not depend on the `tuning`.
     """
     check_packages()
     _check(query, plan)
@@ -109,7 +112,7 @@ def results(
             # Spark parses the names once more on its way to Python: plain ones, then.
             [_column(f.name).alias(f"c{i}") for i, f in enumerate(stream.fields)]
         )
-        pack = _pack(Packer(asked, s, routing, bool(late)), stream.schema, keys)
+        pack = _pack(Packer(asked, s, routing, bool(late), tuning), stream.schema, keys)
         packed = frame.mapInArrow(pack, spark_schema(_PACKETS))
         packets = packed if packets is None else packets.unionAll(packed)
     assert packets is not None, "a query has streams"
@@ -121,7 +124,7 @@ def results(
         share = (budget or Budget()).divided(routing.processors)
         setting = Setting(small, adapt, share, load())
     processor = Processor(
-        small, plan, contract(query, routing), bool(late), setting, seed=_random()
+        small, plan, contract(query, routing), bool(late), setting, tuning, _random()
     )
     if frames[query.names[0]].isStreaming and not stored:
         warn_of_partitions(session, count)

@@ -27,7 +27,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -39,10 +39,10 @@ from urllib.request import url2pathname
 import pyarrow.parquet as pq
 
 from plait.errors import MissingRequirement
-from plait.query.query import Query
+from plait.testing.fates import LATE, NO_TIME, NULL_KEY, set_aside
 from plait.testing.oracle import Result, multiset, oracle, split_late
 from plait.testing.torture.killpoints import MASTERS, POINTS, Kill, Orders
-from plait.testing.torture.spark_rounds import Batch, Story, random_story, write_story
+from plait.testing.torture.spark_rounds import Story, random_story, write_story
 
 _MOST_IDLE = 4
 """Drivers in a row that may end without a kill or a batch, before a round is given up."""
@@ -78,7 +78,7 @@ def check(story: Story) -> tuple[int, list[str]]:
     """How many results there are, and in what they differ from the definition."""
     query, out = story.round.query, story.round.folder / "out"
     tables = [pq.read_table(path) for path in sink_files(out)]
-    on_time, late = split_late(query, story.batches)
+    on_time, _ = split_late(query, story.batches)
     wanted = oracle(query, on_time)
     results: Counter[Result] = Counter()
     aside: Counter[tuple[object, object]] = Counter()
@@ -97,36 +97,22 @@ def check(story: Story) -> tuple[int, list[str]]:
             f"{missing.total()} results lost: {missing.most_common(3)}; "
             f"{surplus.total()} repeated or wrong: {surplus.most_common(3)}"
         )
-    expected = _set_aside(query, story.batches, late)
+    expected = {
+        (name, row["id"]): reason
+        for name, rows in set_aside(query, story.batches).items()
+        for reason in (NO_TIME, NULL_KEY, LATE)
+        for row in rows[reason]
+    }
     if aside != Counter(dict.fromkeys(expected, 1)):
         lost = [which for which in expected if which not in aside]
         extra = [which for which, n in aside.items() if n > 1 or which not in expected]
         found.append(f"rows set aside: {len(lost)} lost {lost[:3]}, {len(extra)} extra {extra[:3]}")
     found += [
-        f"row {which} is set aside as {reason!r} instead of {expected[which]}"
+        f"row {which} is set aside as {reason!r} instead of {expected[which]!r}"
         for which, reason in reasons.items()
-        if which in expected and reason not in expected[which]
+        if which in expected and reason != expected[which]
     ]
     return results.total(), found
-
-
-def _set_aside(
-    query: Query, batches: Sequence[Batch], late: Mapping[str, Sequence[Mapping[str, object]]]
-) -> dict[tuple[object, object], set[str]]:
-    """The rows that are not joined, and for what reasons; a row may have two, and one is told."""
-    found: dict[tuple[object, object], set[str]] = {}
-    for stream in query.streams:
-        keys = {
-            c.name for e in query.equalities for c in (e.left, e.right) if c.stream == stream.name
-        }
-        for row in (row for batch in batches for row in batch.get(stream.name, ())):
-            if row["ts"] is None:
-                found.setdefault((stream.name, row["id"]), set()).add("no event time")
-            elif any(row[key] is None for key in keys):
-                found.setdefault((stream.name, row["id"]), set()).add("null key")
-        for bad in late[stream.name]:
-            found.setdefault((stream.name, bad["id"]), set()).add("late")
-    return found
 
 
 def migrations(folder: Path) -> int:

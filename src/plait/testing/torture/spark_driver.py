@@ -290,6 +290,7 @@ def _started(session: SparkSession, round_: Round, mortal: Mortal) -> StreamingQ
         late=True,
         checkpoint=checkpoint if round_.shared else None,
         adapt=round_.policy,
+        tuning=round_.tuning,
     )
     if round_.staged:
         found = found.mapInArrow(mortal_sink(mortal), found.schema)

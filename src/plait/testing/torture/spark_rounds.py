@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -37,7 +37,10 @@ from plait.query.bounds import Constraint, global_window, stream_windows
 from plait.query.expr import Call, Column, Expr
 from plait.query.query import Field, Output, Query, Stream, make_query
 from plait.query.serde import query_from_dict, query_to_dict
+from plait.testing.policies import eager
 from plait.testing.torture.killpoints import MASTERS, POINTS, Order, Orders, Point, Target, targets
+from plait.testing.tunings import drawn_tuning
+from plait.tuning import USUAL, Tuning
 
 Row = dict[str, object]
 Batch = Mapping[str, Sequence[Row]]
@@ -100,6 +103,7 @@ class Round:
     """Whether the control directory is in the checkpoint."""
     staged: bool = False
     """Whether there is a stage between operator and sink in which something can die."""
+    tuning: Tuning = USUAL
 
     def changes(self) -> list[tuple[Path, Change]]:
         """The changes of plan that have not been decided yet."""
@@ -137,7 +141,8 @@ def random_story(folder: Path, master: str, seed: str, *, tour: Sequence[str] = 
         )
     policy = lies = None
     if mode in ("all", "adaptive"):
-        policy, lies = eager(chance), chance.randrange(1 << 32)
+        policy = eager(chance.choice((0.001, 1.0, 100.0)), chance.choice((None, 0.0)))
+        lies = chance.randrange(1 << 32)
     changes: list[Change] = []
     if tour:
         changes = _tour_changes(chance, query)
@@ -154,30 +159,9 @@ def random_story(folder: Path, master: str, seed: str, *, tour: Sequence[str] = 
         lies,
         shared=bool(tour) or chance.random() < 0.85,
         staged=any(order.point.startswith("sink-") for order in orders),
+        tuning=USUAL if tour else drawn_tuning(Random(f"{seed} tuning")),
     )
     return Story(round_, batches, tuple(changes), tuple(orders))
-
-
-def eager(chance: Random) -> Policy:
-    """Moves at every occasion, on any grounds, and judges at once."""
-    return Policy(
-        half_life=chance.choice((0.001, 1.0, 100.0)),
-        confidence=0.0,
-        margin=0.0,
-        least=0.0,
-        payback=0.0,
-        confirm=1,
-        rest=0.0,
-        drift=0.0,
-        look=0.0,
-        effort=1.0,
-        sampling=1.0,
-        sample_rows=4,
-        latency=chance.choice((None, 0.0)),
-        trial=0.0,
-        tolerance=0.0,
-        backoff=0.0,
-    )
 
 
 def _query(chance: Random, size: int) -> Query:
@@ -353,6 +337,7 @@ def write_story(story: Story) -> None:
         "lies": round_.lies,
         "shared": round_.shared,
         "staged": round_.staged,
+        "tuning": asdict(round_.tuning),
     }
     (folder / "changes").mkdir(parents=True)
     (folder / "round.json").write_text(json.dumps(given))
@@ -386,6 +371,7 @@ def read_round(folder: Path) -> Round:
         given["lies"],
         given["shared"],
         given["staged"],
+        Tuning(**given["tuning"]),
     )
 
 

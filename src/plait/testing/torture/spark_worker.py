@@ -37,6 +37,7 @@ from plait.runtime.arena import Arena
 from plait.runtime.spark import operator
 from plait.runtime.spark.control import Control
 from plait.runtime.spark.operator import JoinOperator, SparkStore
+from plait.testing.policies import false_statistics
 from plait.testing.torture.killpoints import Orders, Target
 
 
@@ -269,14 +270,7 @@ def _lie(seed: int | None) -> None:
 
     def statistics(self: Knowledge, query: Query, *_: Any, **__: Any) -> Statistics:
         del self
-        rates = {name: 10.0 ** chance.uniform(-2, 5) for name in query.names}
-        joint = {
-            f"{a} {b}": 10.0 ** chance.uniform(-6, 0)
-            for i, a in enumerate(query.names)
-            for j, b in enumerate(query.names)
-            if i < j and j in query.graph.neighbours(i)
-        }
-        return Statistics.of(rates, joint=joint, batch=1.0)
+        return false_statistics(query, chance)
 
     found = _truth if seed is None else statistics
     Knowledge.statistics = found  # type: ignore[method-assign] # the point of it
