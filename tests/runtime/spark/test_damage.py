@@ -27,8 +27,8 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 FILES = sorted(str(p.relative_to(GOLDEN)) for p in GOLDEN.rglob("*") if p.is_file())
-UNNEEDED = ("1.changelog", "sources/")
-"""Spark loads the snapshot of this version; what is in the log of a source, the source checks."""
+UNNEEDED = ("1.changelog",)
+"""Spark loads the snapshot of this version."""
 
 
 def test_a_whole_one_is_whole(checkpoint: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_missing_file_is_found(checkpoint: Path, name: str) -> None:
     if name.startswith("commits/"):
         assert found is None, "the batch is run again, or Spark has tidied up"
     elif name.endswith("1.zip"):
-        assert found is None, "the first changelog is still there"
+        assert found == f"{(checkpoint / name).parent} has no snapshot of the state"
     elif "_metadata" in name:
         assert found is not None and "no description" in found
     else:
@@ -84,6 +84,22 @@ def test_a_commit_that_was_copied_has_no_offsets(checkpoint: Path) -> None:
     shutil.copy(checkpoint / "commits" / "1", checkpoint / "commits" / "2")
     found = find_damage(checkpoint, state=False)
     assert found == f"{checkpoint / 'offsets' / '2'} is missing, but the batch was committed"
+
+
+def test_a_log_that_was_joined_needs_no_earlier_files(checkpoint: Path) -> None:
+    (checkpoint / "sources" / "0" / "0").rename(checkpoint / "sources" / "0" / "0.compact")
+    assert find_damage(checkpoint) is None
+    (checkpoint / "sources" / "0" / "1").unlink()
+    found = find_damage(checkpoint, state=False)
+    assert found == f"{checkpoint / 'sources' / '0' / '1'} is missing"
+    (checkpoint / "sources" / "0" / "1.compact").touch()
+    assert find_damage(checkpoint) is None
+
+
+def test_what_was_left_half_written_is_no_damage(checkpoint: Path) -> None:
+    (checkpoint / "state" / "0" / "1" / ".3.changelog.77.tmp").write_bytes(b"half")
+    (checkpoint / "state" / "0" / "1" / "..3.changelog.77.tmp.crc").write_bytes(b"")
+    assert find_damage(checkpoint) is None
 
 
 def test_offsets_that_were_copied_are_found(checkpoint: Path) -> None:

@@ -36,6 +36,7 @@ _LOGS = {"offsets": 2, "commits": 1}
 """The logs, and how many of their last files Spark begins with."""
 _VERSIONED = re.compile(r"([0-9]+)(?:_[^.]*)?\.(zip|changelog)")
 RESTORE = "put the file back from a copy of the checkpoint, or begin with a new checkpoint location"
+_JOINED = ".compact"
 _NOT_JSON = "-"
 """What a log has in place of an offset where a source has none yet."""
 
@@ -84,6 +85,8 @@ def _problems(checkpoint: Path, state: bool) -> Iterator[str]:
     last = max(batches, default=0)
     if last and last - 1 not in batches:  # Spark goes on from there
         yield f"{checkpoint / 'offsets' / str(last - 1)} is missing"
+    for index, reached in enumerate(_reached(checkpoint / "offsets" / str(last))):
+        yield from _in_files_read(checkpoint / "sources" / str(index), reached)
     for source in sorted((checkpoint / "sources").glob("*")):
         for number in _numbers(source)[None if state else -1 :]:
             if (found := _in_source(source / str(number))) is not None:
@@ -104,6 +107,24 @@ def _in_log(folder: Path, last: int | None) -> Iterator[str]:
         for after, before in pairwise(numbers):
             if after > before + 1:
                 yield f"{folder / str(before + 1)} is missing"
+
+
+def _reached(path: Path) -> list[int]:
+    """How far the log of each file source is according to offsets; -1 for other sources."""
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[2:]]
+    except (OSError, ValueError, RecursionError):
+        return []
+    found = [line.get("logOffset", -1) if isinstance(line, dict) else -1 for line in lines]
+    return [number if isinstance(number, int) else -1 for number in found]
+
+
+def _in_files_read(folder: Path, reached: int) -> Iterator[str]:
+    """Which files of a file source's log are missing: Spark reads all since it last joined them."""
+    joined = [int(p.name.removesuffix(_JOINED)) for p in folder.glob(f"[0-9]*{_JOINED}")]
+    for number in range(max(joined, default=-1) + 1, reached + 1):
+        if not (folder / str(number)).exists():
+            yield f"{folder / str(number)} is missing"
 
 
 def _in_source(path: Path) -> str | None:
@@ -144,6 +165,9 @@ def _in_partition(folder: Path, version: int) -> Iterator[str]:
     for path in _files(folder):
         if match := _VERSIONED.fullmatch(path.name):
             kinds[match[2]].add(int(match[1]))
+    if version and not kinds["zip"]:
+        yield f"{folder} has no snapshot of the state"
+        return
     start = max((n for n in kinds["zip"] if n <= version), default=0)
     for number in range(start + 1, version + 1):
         if number not in kinds["changelog"]:
@@ -248,9 +272,8 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files below a folder that are not checksums."""
-    found = (p for p in folder.rglob("*") if p.suffix != ".crc" and p.is_file())
-    return sorted(found)
+    """The files below a folder, but for checksums and what was left half-written: both hidden."""
+    return sorted(p for p in folder.rglob("*") if p.name[0] != "." and p.is_file())
 
 
 def _cause(error: BaseException) -> str:
