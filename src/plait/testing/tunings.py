@@ -19,7 +19,10 @@ _AWKWARD: dict[str, tuple[int, ...]] = {
     "buckets": (1, 2, 8),
     "intern_slots": (1, 2, 8),
     "string_bytes": (256, 1024),  # a single result must fit
-    "gathered_bytes": (1, 100, 2000),
+    "gathered_bytes": (1, 2000, 20_000),
+    # Thousands of results, one at a time, take seconds: one is drawn, but not often.
+    "portion_rows": (1, 64, 64, 256, 256),
+    "result_rows": (1, 64, 64, 256, 256),
 }
 """Values that differ from the usual small ones."""
 
