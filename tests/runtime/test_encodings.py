@@ -59,6 +59,11 @@ def table(key: object, value: object) -> pa.Table:
     return pa.concat_tables([rows.slice(0, 3), rows.slice(3)])
 
 
+def in_any_order(table: pa.Table) -> list[str]:
+    """Rows to compare; the order of results within a batch is nobody's business."""
+    return sorted(map(str, table.to_pylist()))
+
+
 def asked(key: object, value: object) -> plait.query.builder.JoinBuilder:
     rows = table(key, value)
     return (
@@ -87,8 +92,7 @@ def test_encoded_keys_and_values_out_of_order(order: Order, batch_rows: int, nam
 def test_lists_in_views_out_of_order(order: Order, name: str) -> None:
     expected = run(asked(WORDS, LISTS), order=order, batch_rows=3)
     found = run(asked(WORDS, LIST_VIEWS[name]), order=order, batch_rows=3)
-    assert found.table.select(["k", "n", "m"]) == expected.table.select(["k", "n", "m"])
-    assert found.table.column("v").to_pylist() == expected.table.column("v").to_pylist()
+    assert in_any_order(found.table) == in_any_order(expected.table)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -109,9 +113,7 @@ def test_views_in_parquet(tmp_path: Path, order: Order) -> None:
             .within("3 microseconds")
             .select("b.v", "a.n", "b.n AS m")
         )
-        assert sorted(map(str, found.table.to_pylist())) == sorted(
-            map(str, expected.table.to_pylist())
-        )
+        assert in_any_order(found.table) == in_any_order(expected.table)
 
 
 @pytest.mark.parametrize(
