@@ -156,8 +156,8 @@ def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Whol
     where = tmp_path_factory.mktemp("corruption")
     asked = question(spark, where, 3)
     checkpoint, other = where / "whole", where / "other"
-    results = run_when_there_is_room(asked, checkpoint, str(checkpoint))[0]
-    run_when_there_is_room(asked.within("3 seconds"), other, str(other))
+    results = run(asked, checkpoint, str(checkpoint))[0]
+    run(asked.within("3 seconds"), other, str(other))
     for place in (checkpoint, other):
         control = Control.of(str(place), None, "run", "local[2]")
         control.decide(parse_shape(asked.query, "(left right)"), "auto")
@@ -180,7 +180,7 @@ def test_oracle_damage_is_named_or_harmless(spark: SparkSession, whole: Whole, c
 def judged(asked: Join, place: Path, whole: Whole, checkpoint: str | None) -> str:
     """What became of a restart; fails if that is none of what may be."""
     try:
-        results, query = run_when_there_is_room(asked, place, checkpoint)
+        results, query = run(asked, place, checkpoint)
     except PlaitError as error:
         assert checkpoint is not None and error.remedy and str(place) in str(error)
         return f"refused: {error.message}"
@@ -196,36 +196,32 @@ def judged(asked: Join, place: Path, whole: Whole, checkpoint: str | None) -> st
     return "harmless" + "".join(f"; {note}" for _, note in notes[-1:])
 
 
-def run_when_there_is_room(
-    asked: Join, place: Path, checkpoint: str | None
-) -> tuple[dict[int, Counter[Result]], StreamingQuery]:
-    """Run; once more if Spark's Python workers do not start within its ten seconds."""
-    for _ in range(9):
-        try:
-            return run(asked, place, checkpoint)
-        except StreamingQueryException as error:
-            if not isinstance(plait.why(error, str(place)), MissingRequirement):
-                raise
-    return run(asked, place, checkpoint)
-
-
 def run(
-    asked: Join, place: Path, checkpoint: str | None
+    asked: Join, place: Path, checkpoint: str | None, patience: int = 9
 ) -> tuple[dict[int, Counter[Result]], StreamingQuery]:
-    """Results by batch: one that is repeated replaces what it gave before, as in any sink."""
+    """Results by batch: one that is repeated replaces what it gave before, as in any sink.
+
+    If Spark's Python workers do not start within its ten seconds, the query is started again.
+    """
     results: dict[int, Counter[Result]] = {}
 
     def collect(rows: object, batch: int) -> None:
         results[batch] = multiset(rows.toArrow().cast(asked.query.schema))  # type: ignore[attr-defined]
 
-    writer = asked.to_df(checkpoint=checkpoint).writeStream.foreachBatch(collect)
-    writer = writer.option("checkpointLocation", str(place)).trigger(availableNow=True)
-    query = writer.start()
-    try:
-        assert query.awaitTermination(600), "it hangs"
-    finally:
-        query.stop()
-    return results, query
+    while True:
+        writer = asked.to_df(checkpoint=checkpoint).writeStream.foreachBatch(collect)
+        writer = writer.option("checkpointLocation", str(place)).trigger(availableNow=True)
+        query = writer.start()
+        try:
+            assert query.awaitTermination(600), "it hangs"
+        except StreamingQueryException as error:
+            patience -= 1
+            if patience < 0 or not isinstance(plait.why(error, str(place)), MissingRequirement):
+                raise
+        else:
+            return results, query
+        finally:
+            query.stop()
 
 
 def found(place: Path, kind: str) -> Path:
