@@ -17,7 +17,8 @@ from plait.cluster.contract import (
 from plait.cluster.routing import route
 from plait.errors import CheckpointMismatch
 from plait.plan.examples import trades_quotes_news as query
-from plait.query.query import Field, Query, Stream
+from plait.query.expr import Column
+from plait.query.query import Field, Output, Query, Stream
 
 
 def made(asked: Query = query, seed: int | None = None) -> Contract:
@@ -143,10 +144,13 @@ def test_another_rule_of_lateness_is_named() -> None:
 def test_names_that_are_quoted_now_were_not_in_older_checkpoints() -> None:
     trades = query.streams[0]
     fields = (*trades.fields, Field("net price", pa.int64()))
-    asked = replace(query, streams=(replace(trades, fields=fields), *query.streams[1:]))
+    streams = (replace(trades, fields=fields), *query.streams[1:])
+    select = (*query.select, Output("net", Column(trades.name, "net price")))
+    asked = replace(query, streams=streams, select=select)
     text = json.loads(made(asked).to_json())
     assert "`net price` int64" in text["streams"][0]
-    text["streams"][0] = text["streams"][0].replace("`", "")
+    for name in ("streams", "selected"):
+        text[name] = [part.replace("`", "") for part in text[name]]
     with pytest.raises(CheckpointMismatch, match="streams was"):
         check_contract(json.dumps(text), made(asked))
     del text["hash"], text["lateness"]

@@ -40,8 +40,8 @@ def parse_condition(text: str, streams: Sequence[Stream]) -> tuple[list[Expr], l
     >>> fields = (Field("k", pa.int64()), Field("ts", pa.timestamp("us")))
     >>> streams = [Stream("a", fields, "ts"), Stream("b", fields, "ts")]
     >>> kept, bounds = parse_condition("a.k = b.k AND b.ts <= a.ts + INTERVAL 5 SECONDS", streams)
-    >>> [str(k) for k in kept], bounds
-    (['a.k = b.k'], [Constraint(earlier=0, later=1, micros=5000000)])
+    >>> [str(k) for k in kept], [(b.earlier, b.later, b.micros) for b in bounds]
+    (['a.k = b.k'], [(0, 1, 5000000)])
     """
     source = Source(text)
     return split(source, condition_parts(source, streams), streams)
