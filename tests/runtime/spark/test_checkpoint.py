@@ -25,6 +25,7 @@ def test_new_and_empty_locations_are_fine(tmp_path: Path) -> None:
 
 def test_a_checkpoint_with_a_committed_batch_is_one(tmp_path: Path) -> None:
     (tmp_path / "metadata").touch()
+    assert not is_checkpoint(tmp_path), "its driver died before it could write anything else"
     (tmp_path / "offsets").mkdir()
     assert not is_checkpoint(tmp_path), "nothing was committed: any query may begin here"
     (tmp_path / "commits").mkdir()

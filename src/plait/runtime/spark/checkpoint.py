@@ -74,6 +74,8 @@ def is_checkpoint(path: Path) -> bool:
         return False
     if "metadata" not in names and "offsets" in names and "commits" in names:
         raise damaged(str(path))
+    if "metadata" in names and "offsets" not in names and "commits" not in names:
+        return False  # a driver that died just after it had begun
     if "metadata" not in names or "offsets" not in names:
         some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         raise CheckpointMismatch(

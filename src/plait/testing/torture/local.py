@@ -87,7 +87,7 @@ def move(run: LocalRun, case: Case, chance: Random) -> None:
 def check(case: Case, found: Iterable[pa.Table], late: dict[str, int]) -> None:
     """Compare an answer with the definition."""
     rows, late_rows = split(case)
-    results = pa.concat_tables(found)
+    results = pa.concat_tables([case.query.schema.empty_table(), *found])
     if sum(table.num_rows for table in rows.values()) <= _NAIVE:
         same = multiset(results) == oracle(case.query, rows)
         wanted = "what the definition says"
