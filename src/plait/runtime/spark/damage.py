@@ -61,8 +61,8 @@ def damaged(location: str, error: BaseException | None = None) -> CheckpointDama
 def local_path(location: str) -> Path | None:
     """The directory that a location is on this machine, None if it is elsewhere.
 
-    >>> local_path("file:///tmp/a%20b"), local_path("s3a://bucket/x")
-    (PosixPath('/tmp/a b'), None)
+    >>> local_path("file:///data/a%20b"), local_path("s3a://bucket/x")
+    (PosixPath('/data/a b'), None)
     """
     parsed = urlparse(location)
     if not parsed.scheme:
