@@ -1,18 +1,15 @@
 """Checkpoints: those of earlier versions, those of other queries, and disks that refuse.
 
-`tests/golden/checkpoints/format-N` holds the checkpoint of the query below after two batches, in
-format N of Plait's state. When the format changes, write a new one and keep the old:
+`plait.testing.golden` holds checkpoints of earlier versions. Before the format of the state
+changes, write another one and keep the old ones:
 
-    PLAIT_REWRITE_GOLDEN=1 python -m pytest -n 0 tests/spark/test_checkpoints.py -k golden
-
-Spark writes absolute paths into some of its text files; here they begin with a placeholder.
+    PLAIT_WRITE_GOLDEN=NAME python -m pytest -n 0 tests/spark/test_checkpoints.py -k golden
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -27,29 +24,20 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
 from plait.api import Join
-from plait.cluster.contract import FORMAT
 from plait.errors import CheckpointMismatch, StorageError
 from plait.runtime.spark.checkpoint import stored_contracts
+from plait.testing import golden
+from plait.testing.golden import CHANGELOG, CHECKPOINTS, WRITTEN, golden_query, golden_rows
 from plait.testing.oracle import Result, multiset, oracle, split_late
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "checkpoints" / f"format-{FORMAT}"
-PLACE = "/PLACE"
-CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-SCHEMA = pa.schema(
-    [("ts", pa.timestamp("us", tz="UTC")), ("sym", pa.string()), ("price", pa.float64())]
-)
 BATCHES = 4
-WRITTEN = 2
-"""How many of the batches the golden checkpoint has seen."""
 
 
 def table(stream: int, batch: int) -> pa.Table:
-    """Nine rows, one of them a batch late, one without a symbol."""
-    times = [(10 * batch + i) * 1_000_000 for i in range(8)] + [(10 * batch - 9) * 1_000_000]
-    symbols = [None if i == 5 else "ABC"[(i + stream) % 3] for i in range(9)]
-    return pa.table([times, symbols, [batch + i / 4 for i in range(9)]], schema=SCHEMA)
+    """The rows of a batch that the golden checkpoints are about."""
+    return pa.Table.from_pylist(golden_rows(stream, batch), golden_query().streams[stream].schema)
 
 
 @pytest.fixture
@@ -108,28 +96,35 @@ def answer(asked: Join, batches: int) -> Counter[Result]:
     return oracle(asked.query, split_late(asked.query, rows)[0])
 
 
-def moved(origin: Path, to: Path, old: str, new: str) -> None:
-    """Copy a checkpoint; in texts, replace the paths. Spark's checksums are left out."""
-    for path in sorted(p for p in origin.rglob("*") if p.is_file() and p.suffix != ".crc"):
-        content = path.read_bytes()
-        if path.name.isdigit() and content.startswith(b"v"):
-            content = content.replace(old.encode(), new.encode())
-        target = to / path.relative_to(origin)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+@pytest.fixture(scope="module", autouse=True)
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Write a golden checkpoint, if there is to be another one."""
+    name = os.environ.get("PLAIT_WRITE_GOLDEN")
+    if name:
+        spark.conf.set(CHANGELOG, "true")
+        where = tmp_path_factory.mktemp("golden")
+        found, _ = run(question(spark, where, WRITTEN), where / "checkpoint")
+        assert found.total() > 0
+        target = Path(golden.__file__).parent / "checkpoints" / name
+        golden.pack(where / "checkpoint", target, where)
+        CHECKPOINTS[name] = target
+
+
+def test_the_golden_query_is_the_one_that_is_asked_here(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    assert question(spark, tmp_path, 1).query == golden_query()
 
 
 @pytest.mark.usefixtures("small_changes")
-def test_oracle_goes_on_from_a_golden_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_oracle_goes_on_from_a_golden_checkpoint(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
     checkpoint = tmp_path / "checkpoint"
-    if os.environ.get("PLAIT_REWRITE_GOLDEN"):
-        found, _ = run(question(spark, tmp_path, WRITTEN), checkpoint)
-        assert found.total() > 0
-        shutil.rmtree(GOLDEN, ignore_errors=True)
-        moved(checkpoint, GOLDEN, str(tmp_path), PLACE)
-        shutil.rmtree(checkpoint)
-    assert not any(b"/tmp" in p.read_bytes() for p in GOLDEN.rglob("*") if p.is_file())
-    moved(GOLDEN, checkpoint, PLACE, str(tmp_path))
+    files = [p for p in CHECKPOINTS[name].rglob("*") if p.is_file()]
+    assert not any(b"/tmp" in p.read_bytes() for p in files)
+    golden.unpack(CHECKPOINTS[name], checkpoint, tmp_path)
     asked = question(spark, tmp_path, BATCHES)
     with pytest.raises(CheckpointMismatch, match="bounds was all within 8 s and is now all within"):
         asked.within("3 seconds").to_df(checkpoint=str(checkpoint))

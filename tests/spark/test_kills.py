@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from plait.testing.torture.killpoints import CLUSTER, LOCAL, POINTS, Order, Orders
-from plait.testing.torture.spark import Driver, Tally, run_story
+from plait.testing.torture.spark import Driver, run_story
 from plait.testing.torture.spark_rounds import Story, random_story
+from plait.testing.torture.tally import Tally
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -40,17 +41,17 @@ def _story(folder: Path, master: str) -> Story:
     return replace(story, orders=_SELECTED, round=replace(story.round, staged=False))
 
 
-def _ran(where: Path) -> dict[str, tuple[Story, Tally]]:
+def _ran(where: Path) -> dict[str, tuple[Story, Tally, list[str]]]:
     """Both queries, run at the same time: each spends most of it on starting again."""
     drivers = {master: Driver(master, where / name) for master, name in _NAMES.items()}
     stories = {m: _story(driver.home / "round", m) for m, driver in drivers.items()}
     with ThreadPoolExecutor() as pool:
         try:
-            tallies = list(pool.map(run_story, stories.values(), drivers.values()))
+            told = list(pool.map(run_story, stories.values(), drivers.values()))
         finally:
             for driver in drivers.values():
                 driver.close()
-    return dict(zip(stories, zip(stories.values(), tallies, strict=True), strict=True))
+    return {m: (story, *found) for (m, story), found in zip(stories.items(), told, strict=True)}
 
 
 _NAMES = {LOCAL: "local", CLUSTER: "cluster"}
@@ -58,8 +59,8 @@ _NAMES = {LOCAL: "local", CLUSTER: "cluster"}
 
 def test_oracle_killed_at_every_point(tmp_path: Path) -> None:
     ran = _ran(tmp_path)
-    for story, tally in ran.values():
-        assert not tally.failures
+    for story, tally, failures in ran.values():
+        assert not failures
         assert tally.results > 100, "a history that shows something"
         obeyed = Counter(order.point for order in story.orders)
         assert tally.kills == obeyed, "every order was obeyed"

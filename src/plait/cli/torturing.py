@@ -22,28 +22,21 @@ def torture(
     """Run a campaign, or one case; exit with 1 if an answer was wrong."""
     _check_packages()
     from plait.testing.torture.campaign import Failure, campaign, repeat
-    from plait.testing.torture.tally import Tally
 
-    out = console(stderr=True)
     failures: list[Failure] = []
     if host == "spark":
         from plait.testing.torture import spark
 
-        if case is not None:
-            raise typer.BadParameter("rounds on Spark are repeated by --seed", param_hint="--case")
-        found = spark.campaign(seconds, seed, say)
-        tally = Tally(found.queries, found.rows, found.results, migrations=found.migrations)
-        tally.kills = dict(found.kills)
-        failures = [Failure(f"seed {seed}", text) for text in found.failures]
-    elif case is not None:
-        tally, failure = repeat(host, case)
-        failures = [failure] if failure else []
-    elif on_terminal():
-        with out.status(f"torture on {host} ...") as status:
-            tally, failure = campaign(host, seconds, seed, status.update, most_rows)
-        failures = [failure] if failure else []
+        found = spark.campaign(seconds, seed, say) if case is None else spark.repeat(case, say)
+        tally, failures = found
     else:
-        tally, failure = campaign(host, seconds, seed, say, most_rows)
+        if case is not None:
+            tally, failure = repeat(host, case)
+        elif on_terminal():
+            with console(stderr=True).status(f"torture on {host} ...") as status:
+                tally, failure = campaign(host, seconds, seed, status.update, most_rows)
+        else:
+            tally, failure = campaign(host, seconds, seed, say, most_rows)
         failures = [failure] if failure else []
     if json is not None:
         told = {"host": host, "seed": seed, "seconds": seconds, **asdict(tally)}
@@ -54,8 +47,8 @@ def torture(
         print(f"{times:6,} kills  {point}")
     print(tally.text() or "nothing was done")
     for failed in failures:
-        again = f"--case {failed.case}" if host != "spark" else f"--seed {seed}"
-        print(f"\n{failed.text.rstrip()}\n\nThis repeats it: plait torture --host {host} {again}")
+        again = f"plait torture --host {host} --case {failed.case}"
+        print(f"\n{failed.text.rstrip()}\n\nThis repeats it: {again}")
     if failures:
         raise typer.Exit(1)
     print("No answer was wrong.")

@@ -13,8 +13,9 @@ from plait.errors import CheckpointDamaged, CheckpointMismatch
 from plait.plan.examples import clique
 from plait.runtime.spark.checkpoint import is_checkpoint, stored_contracts
 from plait.runtime.spark.damage import RESTORE
+from plait.testing.golden import CHECKPOINTS
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "checkpoints" / "format-1"
+GOLDEN = CHECKPOINTS["format-1"]
 ASKED = contract(clique(2), route(clique(2).graph, 2))
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from plait.runtime.spark.damage import find_damage
+from plait.testing.golden import CHECKPOINTS
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "checkpoints" / "format-1"
+GOLDEN = CHECKPOINTS["format-1"]
 
 
 @pytest.fixture

@@ -16,8 +16,9 @@ from plait.errors import (
 )
 from plait.runtime.spark.damage import RESTORE
 from plait.runtime.spark.why import why
+from plait.testing.golden import CHECKPOINTS
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "checkpoints" / "format-1"
+GOLDEN = CHECKPOINTS["format-1"]
 
 TRACE = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted.
 org.apache.spark.api.python.PythonException: Traceback (most recent call last):

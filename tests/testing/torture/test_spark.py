@@ -10,12 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from plait.errors import PlaitError
 from plait.testing.oracle import oracle, split_late
 from plait.testing.torture import spark
 from plait.testing.torture.killpoints import BY_NAME, CLUSTER, LOCAL, POINTS, Order, Orders
-from plait.testing.torture.spark import Driver, Tally, campaign, check, migrations, sink_files
+from plait.testing.torture.spark import Driver, campaign, check, migrations, repeat, sink_files
 from plait.testing.torture.spark_driver import Files
 from plait.testing.torture.spark_rounds import Story, random_story, read_round, write_story
+from plait.testing.torture.tally import Tally
+
+Told = tuple[Tally, list[str]]
 
 
 def test_an_order_is_obeyed_once_and_not_too_soon(
@@ -58,6 +62,19 @@ def test_a_round_is_read_as_it_was_written(tmp_path: Path) -> None:
         assert [change for _, change in story.round.changes()] == list(story.changes)
         read = [order for _, order in Orders(story.round.folder).waiting()]
         assert sorted(read, key=repr) == sorted(story.orders, key=repr)
+
+
+def test_some_rounds_go_on_from_a_golden_checkpoint(tmp_path: Path) -> None:
+    story = next(
+        found
+        for number in range(100)
+        if (found := random_story(tmp_path, LOCAL, f"up/{number}")).round.upgrade
+    )
+    write_story(story)
+    assert read_round(tmp_path) == story.round and story.seen == 2
+    first = (tmp_path / "checkpoint" / "sources" / "0" / "0").read_text()
+    assert f"file://{tmp_path}/in/left/0.parquet" in first
+    assert (tmp_path / "in" / "left" / "0.parquet").exists()
 
 
 def _sink(story: Story) -> tuple[Path, pa.Table]:
@@ -180,22 +197,27 @@ def test_a_campaign_adds_up_and_keeps_what_failed(
     everything = dict.fromkeys(BY_NAME, 1)
     ran: list[Path] = []
 
-    def run_story(story: Story, driver: Driver) -> Tally:
+    def run_story(story: Story, driver: Driver) -> Told:
         folder = story.round.folder
         folder.mkdir(parents=True)
         ran.append(folder)
         told = [] if driver.master == LOCAL else ["1 results lost"]
-        return Tally(1, 10, 5, 2, everything, 3, told)
+        return Tally(1, 10, 5, kills=dict(everything)), told
 
     monkeypatch.setattr(spark, "run_story", run_story)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     said: list[str] = []
-    tally = campaign(0.2, 42, said.append)
+    tally, failures = campaign(0.2, 42, said.append)
     assert tally.queries == len(ran) >= 2 and tally.rows == 10 * len(ran)
     assert tally.kills == dict.fromkeys(BY_NAME, len(ran))
     assert {f for f in ran if f.exists()} == {f for f in ran if "lane1" in str(f)}
-    assert set(tally.failures) == {"1 results lost"}
-    assert any("42" in line for line in said) and any("FAILED round 42/1/0" in x for x in said)
+    assert {failure.text for failure in failures} == {"1 results lost"}
+    assert failures[0].case == "42/1/0"
+    assert any("FAILED round 42/1/0" in line for line in said)
+    again, failures = repeat("42/1/7", said.append)
+    assert again.queries == 1 and [failure.case for failure in failures] == ["42/1/7"]
+    with pytest.raises(PlaitError, match="names no round on Spark"):
+        repeat("7:100", said.append)
 
 
 def test_failures_that_no_kill_explains_are_told(
@@ -211,15 +233,15 @@ def test_failures_that_no_kill_explains_are_told(
         return "stuck"
 
     monkeypatch.setattr(Driver, "run", run)
-    tally = spark.run_story(story, Driver(LOCAL, tmp_path / "home"))
-    assert len(tally.failures) == 2 and tally.failures[0].startswith("stuck")
-    assert "batch 2: AssertionError" in tally.failures[1]
+    _, told = spark.run_story(story, Driver(LOCAL, tmp_path / "home"))
+    assert len(told) == 2 and told[0].startswith("stuck")
+    assert "batch 2: AssertionError" in told[1]
 
 
 def test_what_breaks_a_lane_breaks_the_campaign(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(story: Story, driver: Driver) -> Tally:
+    def broken(story: Story, driver: Driver) -> Told:
         raise OSError("no Java")
 
     monkeypatch.setattr(spark, "run_story", broken)
@@ -231,8 +253,8 @@ def test_what_breaks_a_lane_breaks_the_campaign(
 def test_a_point_that_is_never_reached_is_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark, "run_story", lambda *_: Tally(1, kills={"task-begun": 1}))
+    monkeypatch.setattr(spark, "run_story", lambda *_: (Tally(1, kills={"task-begun": 1}), []))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    tally = campaign(0.01, 1, lambda _: None)
-    assert len(tally.failures) == 2 and "sink-logged" in tally.failures[0]
+    tally, failures = campaign(0.01, 1, lambda _: None)
+    assert len(failures) == 2 and "sink-logged" in failures[0].text
     assert tally.queries == 6, "it is tried a few times, however short the time"

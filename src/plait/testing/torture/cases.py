@@ -32,7 +32,17 @@ from plait.testing.specs import Burst, Key, Payload, StreamSpec
 from plait.testing.tunings import drawn_tuning
 from plait.tuning import USUAL, Tuning
 
-ASPECTS = ("tuning", "late", "disorder", "nulls", "conditions", "moves", "adapt", "crashes")
+ASPECTS = (
+    "tuning",
+    "late",
+    "disorder",
+    "nulls",
+    "conditions",
+    "moves",
+    "adapt",
+    "full disks",
+    "crashes",
+)
 """What can be left out of a case, most revealing last."""
 
 SECONDS = 60.0

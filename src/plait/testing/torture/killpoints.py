@@ -20,12 +20,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-Target = Literal["worker", "executor", "driver", "query"]
-"""A Python worker; the JVM that runs tasks; the whole driver; or the query, which is only stopped.
+Target = Literal["worker", "executor", "driver", "query", "disk"]
+"""A Python worker; the JVM that runs tasks; the whole driver; or something that kills no process:
+the query is stopped and loses its batch, or the disk is full for a moment.
 
-With a local master the executor's JVM is the driver's. A query that is stopped loses its batch but
-kills no process.
+With a local master the executor's JVM is the driver's.
 """
+
+PROCESSES: tuple[Target, ...] = ("worker", "executor", "driver")
+"""The targets that are processes."""
 
 Place = Literal["task", "sink", "file", "driver"]
 
@@ -86,22 +89,24 @@ def targets(point: Point, master: str) -> tuple[Target, ...]:
     """What can be killed at a point, the cheapest first.
 
     >>> targets(BY_NAME["task-begun"], LOCAL), targets(BY_NAME["sink-logged"], CLUSTER)
-    (('worker', 'executor', 'driver'), ('driver', 'executor', 'query'))
+    (('worker', 'executor', 'driver'), ('driver', 'executor', 'query', 'disk'))
     """
     if point.place == "driver":
         return ("driver",)
     if point.place != "file":
         return ("worker", "executor", "driver")
     if point.name == "any-time":
-        return ("worker", "executor", "driver", "query")
+        return ("worker", "executor", "driver", "query", "disk")
     if point.name == "checkpoint-begun":
         return ("driver",)
-    return ("driver", "query") if master == LOCAL else ("driver", "executor", "query")
+    return (
+        ("driver", "query", "disk") if master == LOCAL else ("driver", "executor", "query", "disk")
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """To kill a target at a point, in this batch or a later one."""
+    """To strike a target at a point, in this batch or a later one."""
 
     point: str
     target: Target

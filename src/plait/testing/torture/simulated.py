@@ -1,4 +1,4 @@
-"""Torture on simulated processors: tasks die, caches are lost, engines are rebuilt, plans change.
+"""Torture on simulated processors: tasks die, caches are lost, disks fill up, plans change.
 
 The processors are those that run on Spark, with the packets that Spark would shuffle. What Spark
 does around them (commit together, repeat what failed) is `plait.testing.processors.Cluster`.
@@ -6,9 +6,11 @@ does around them (commit together, repeat what failed) is `plait.testing.process
 
 from __future__ import annotations
 
+import resource
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
@@ -37,6 +39,7 @@ def _play(case: Case, folder: Path) -> Tally:
         _workers(case, chance, folder),
         adapt=policy_for(case, chance),
         tuning=case.tuning,
+        seed=chance.choice((None, chance.randrange(1 << 63))),
     )
     dangers = _Dangers(case, chance, folder)
     tally, found, late = Tally(queries=1), [], dict.fromkeys(case.query.names, 0)
@@ -44,8 +47,8 @@ def _play(case: Case, folder: Path) -> Tally:
     for number, batch in enumerate(case.batches):
         epoch = _decided(case, chance, epoch)
         dangers.strike()
-        found.append(
-            cluster.run(
+        with dangers.full_disk():
+            results = cluster.run(
                 batch,
                 tasks=chance.choice((1, 1, 2, 3)),
                 clock=1_000_000 + 1_000 * number,
@@ -53,7 +56,7 @@ def _play(case: Case, folder: Path) -> Tally:
                 die=dangers.die,
                 epoch=epoch,
             )
-        )
+        found.append(results)
         for report in cluster.reports:
             tally.rebuilds += report.rebuilt
             tally.migrations += sum(1 for m in report.migrations if not m.get("refused"))
@@ -63,6 +66,7 @@ def _play(case: Case, folder: Path) -> Tally:
     tally.rows = sum(table.num_rows for batch in case.batches for table in batch.values())
     tally.results = sum(table.num_rows for table in found)
     tally.late, tally.crashes = sum(late.values()), dangers.deaths
+    tally.full_disks = dangers.full_disks
     return tally
 
 
@@ -92,7 +96,9 @@ class _Dangers:
         self._folder = folder
         self._often = chance.choice((0.0, 0.02, 0.2)) if case.has("crashes") else 0.0
         self._lost = 0.1 if case.has("crashes") else 0.0
+        self._full = chance.choice((0.0, 0.2)) if case.has("full disks") else 0.0
         self.deaths = 0
+        self.full_disks = 0
 
     def die(self, processor: int, step: int) -> bool:
         """Whether a task is killed here."""
@@ -107,3 +113,22 @@ class _Dangers:
             for place in ("memory", "disk"):
                 for found in (self._folder / place).glob("*"):
                     shutil.rmtree(found, ignore_errors=True)
+
+    @contextmanager
+    def full_disk(self) -> Iterator[None]:
+        """Now and then, a batch during which files cannot grow beyond a few bytes.
+
+        The limit on the size of files stands for the end of the disk: writing and reserving fail
+        at that byte, wherever it is, as they would there.
+        """
+        if self._chance.random() >= self._full:
+            yield
+            return
+        self.full_disks += 1
+        usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+        bytes_left = self._chance.choice((0, 1, 100, 1 << 12, 1 << 16))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_left, usual[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, usual)

@@ -7,7 +7,7 @@ whenever it dies, until all input is used up. What the sink then has must be wha
 says: each result and each row set aside, once. Only files that the sink's own log names count, as
 for any reader of it.
 
-The same seed repeats the same rounds. Which task reaches a point first is up to the machine, and
+The same name repeats the same round. Which task reaches a point first is up to the machine, and
 must not matter. A round that fails keeps its folder.
 
 There is one driver for each kind of master, and both run at the same time: a local one, in which
@@ -27,9 +27,8 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -38,11 +37,14 @@ from urllib.request import url2pathname
 
 import pyarrow.parquet as pq
 
-from plait.errors import MissingRequirement
+from plait.errors import MissingRequirement, PlaitError
+from plait.query.query import Query
 from plait.testing.fates import LATE, NO_TIME, NULL_KEY, set_aside
 from plait.testing.oracle import Result, multiset, oracle, split_late
-from plait.testing.torture.killpoints import MASTERS, POINTS, Kill, Orders
-from plait.testing.torture.spark_rounds import Story, random_story, write_story
+from plait.testing.torture.campaign import Failure
+from plait.testing.torture.killpoints import MASTERS, POINTS, PROCESSES, Kill, Orders
+from plait.testing.torture.spark_rounds import Batch, Story, random_story, write_story
+from plait.testing.torture.tally import Tally
 
 _MOST_IDLE = 4
 """Drivers in a row that may end without a kill or a batch, before a round is given up."""
@@ -78,8 +80,11 @@ def check(story: Story) -> tuple[int, list[str]]:
     """How many results there are, and in what they differ from the definition."""
     query, out = story.round.query, story.round.folder / "out"
     tables = [pq.read_table(path) for path in sink_files(out)]
-    on_time, _ = split_late(query, story.batches)
-    wanted = oracle(query, on_time)
+    wanted, expected = _definition(query, story.batches)
+    if story.seen:
+        before, set_aside_before = _definition(query, story.batches[: story.seen])
+        wanted -= before
+        expected = {which: r for which, r in expected.items() if which not in set_aside_before}
     results: Counter[Result] = Counter()
     aside: Counter[tuple[object, object]] = Counter()
     reasons: dict[tuple[object, object], str] = {}
@@ -87,7 +92,7 @@ def check(story: Story) -> tuple[int, list[str]]:
         is_result = table.column("late").is_null()
         results += multiset(table.filter(is_result).drop_columns(["late"]).cast(query.schema))
         for row in table.column("late").drop_null().to_pylist():
-            which = row["stream"], row[row["stream"]]["id"]
+            which = row["stream"], _identity(row[row["stream"]])
             aside[which] += 1
             reasons[which] = row["reason"]
     found = []
@@ -97,12 +102,6 @@ def check(story: Story) -> tuple[int, list[str]]:
             f"{missing.total()} results lost: {missing.most_common(3)}; "
             f"{surplus.total()} repeated or wrong: {surplus.most_common(3)}"
         )
-    expected = {
-        (name, row["id"]): reason
-        for name, rows in set_aside(query, story.batches).items()
-        for reason in (NO_TIME, NULL_KEY, LATE)
-        for row in rows[reason]
-    }
     if aside != Counter(dict.fromkeys(expected, 1)):
         lost = [which for which in expected if which not in aside]
         extra = [which for which, n in aside.items() if n > 1 or which not in expected]
@@ -113,6 +112,25 @@ def check(story: Story) -> tuple[int, list[str]]:
         if which in expected and reason != expected[which]
     ]
     return results.total(), found
+
+
+def _definition(
+    query: Query, batches: Sequence[Batch]
+) -> tuple[Counter[Result], dict[tuple[object, object], str]]:
+    """The results of some batches, and the rows that they set aside with the reason."""
+    on_time, _ = split_late(query, batches)
+    aside: dict[tuple[object, object], str] = {
+        (name, _identity(row)): reason
+        for name, rows in set_aside(query, batches).items()
+        for reason in (NO_TIME, NULL_KEY, LATE)
+        for row in rows[reason]
+    }
+    return oracle(query, on_time), aside
+
+
+def _identity(row: Mapping[str, object]) -> object:
+    """What tells a row from the others of its stream; golden rows are told by their price."""
+    return row["id"] if "id" in row else row["price"]
 
 
 def migrations(folder: Path) -> int:
@@ -238,53 +256,27 @@ def _spark_home(home: Path) -> Path:
 # --- the campaign ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """What a campaign did and found."""
-
-    queries: int = 0
-    rows: int = 0
-    results: int = 0
-    migrations: int = 0
-    kills: dict[str, int] = field(default_factory=dict)
-    """By point."""
-    starts: int = 0
-    """Of queries; more than there are queries, because they are started again."""
-    failures: list[str] = field(default_factory=list)
-    targets: dict[str, int] = field(default_factory=dict)
-    """Kills by what was killed."""
-
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
-            self.queries + other.queries,
-            self.rows + other.rows,
-            self.results + other.results,
-            self.migrations + other.migrations,
-            dict(Counter(self.kills) + Counter(other.kills)),
-            self.starts + other.starts,
-            self.failures + other.failures,
-            dict(Counter(self.targets) + Counter(other.targets)),
-        )
-
-
-def run_story(story: Story, driver: Driver) -> Tally:
+def run_story(story: Story, driver: Driver) -> tuple[Tally, list[str]]:
     """Run a round to its end and compare; a failure says why and names the folder."""
     folder = story.round.folder
     write_story(story)
     trouble = driver.run(folder)
     results, found = (0, [trouble]) if trouble else check(story)
     found += _suspicious(folder)
-    kills = [k for k in Orders(folder).kills() if k.target != "query"]
-    return Tally(
-        1,
-        sum(len(rows) for batch in story.batches for rows in batch.values()),
-        results,
-        migrations(folder),
-        dict(Counter(k.point for k in kills)),
-        len((folder / "starts").read_text().split()) if (folder / "starts").exists() else 0,
-        [f"{what} (see {folder})" for what in found],
-        dict(Counter(_label(driver.master, k) for k in kills)),
+    obeyed = Orders(folder).kills()
+    kills = [kill for kill in obeyed if kill.target in PROCESSES]
+    tally = Tally(
+        queries=1,
+        rows=sum(len(rows) for batch in story.batches for rows in batch.values()),
+        results=results,
+        migrations=migrations(folder),
+        full_disks=sum(kill.target == "disk" for kill in obeyed),
+        upgrades=int(story.round.upgrade is not None),
+        starts=len((folder / "starts").read_text().split()) if (folder / "starts").exists() else 0,
+        kills=dict(Counter(kill.point for kill in kills)),
+        victims=dict(Counter(_label(driver.master, kill) for kill in kills)),
     )
+    return tally, [f"{what} (see {folder})" for what in found]
 
 
 def _label(master: str, kill: Kill) -> str:
@@ -302,63 +294,113 @@ def _suspicious(folder: Path) -> list[str]:
     return found
 
 
+_FULL = ("File too large", "IO error", "IOException", "CANNOT_WRITE_STATE_STORE")
+"""What Spark and RocksDB say when a file cannot grow."""
+
 _IN_TASKS = ("EOFError", "ConnectionResetError", "BrokenPipeError", "ConnectionRefusedError")
 """What a worker says whose JVM has died."""
 
-_OF_QUERIES = ("failed to connect back", "SparkContext", "Connection re")
-"""What a query says whose JVM is about to go, or whose machine is too busy to start a process."""
+_OF_QUERIES = ("failed to connect back", "SparkContext", "Connection re", *_FULL)
+"""What a query says whose JVM is about to go, whose machine is too busy to start a process, or
+whose disk is full."""
 
 
-def campaign(seconds: float, seed: int, say: Callable[[str], None]) -> Tally:
+def campaign(seconds: float, seed: int, say: Callable[[str], None]) -> tuple[Tally, list[Failure]]:
     """Run rounds for so long, those that have begun to their ends."""
-    home = Path(tempfile.mkdtemp(prefix="plait-torture-"))
     until = time.monotonic() + seconds
-    lock = threading.Lock()
-    total = Tally()
-    good: list[Path] = []
-
-    def add(tally: Tally, what: str) -> None:
-        nonlocal total
-        with lock:
-            total += tally
-            for failure in tally.failures:
-                say(f"FAILED {what}: {failure}")
-            kills, here = sum(total.kills.values()), sum(tally.kills.values())
-            say(
-                f"{what}: {tally.rows} rows, {tally.results} results, {here} kills; in all "
-                f"{total.queries} queries, {kills} kills, {len(total.failures)} failures"
-            )
+    shared = _Shared(say)
 
     def lane(number: int, driver: Driver) -> None:
         missing = [point.name for point in POINTS]
         for n in count():
             if driver.closed or (time.monotonic() > until and (not missing or n >= _TOURS)):
                 break
-            name, folder = f"{seed}/{number}/{n}", driver.home / f"round{n}"
-            tour = missing if n < _TOURS else ()
-            tally = run_story(random_story(folder, driver.master, name, tour=tour), driver)
+            story = _round(driver, f"{seed}/{number}/{n}", missing)
+            tally = shared.run(story, driver, f"{seed}/{number}/{n}")
             missing = [point for point in missing if point not in tally.kills]
-            add(tally, f"round {name} on {driver.master}")
-            if not tally.failures:
-                good.append(folder)
         if missing:
-            never = f"never reached on {driver.master}: {', '.join(missing)}"
-            add(Tally(failures=[never]), f"lane {number}")
+            shared.fail(f"{seed}/{number}/0", f"never reached: {', '.join(missing)}")
 
+    with _drivers(shared) as drivers, ThreadPoolExecutor(len(drivers)) as pool:
+        try:
+            for done in as_completed([pool.submit(lane, *x) for x in enumerate(drivers)]):
+                done.result()
+        finally:
+            for driver in drivers:
+                driver.close()
+    tally = shared.tally
+    tally.kills = {p.name: tally.kills.get(p.name, 0) for p in POINTS}
+    return tally, shared.failures
+
+
+def repeat(case: str, say: Callable[[str], None]) -> tuple[Tally, list[Failure]]:
+    """Run one round again, by the name that a campaign printed: SEED/LANE/NUMBER."""
+    parts = case.split("/")
+    if len(parts) != 3 or not all(map(str.isdecimal, parts)) or int(parts[1]) >= len(MASTERS):
+        raise PlaitError(
+            f"{case!r} names no round on Spark", remedy="give SEED/LANE/NUMBER, as it was printed"
+        )
+    shared = _Shared(say)
+    with _drivers(shared) as drivers:
+        driver = drivers[int(parts[1])]
+        shared.run(_round(driver, case, [point.name for point in POINTS]), driver, case)
+    return shared.tally, shared.failures
+
+
+def _round(driver: Driver, name: str, missing: Sequence[str]) -> Story:
+    """The round of this name; the first ones of a lane visit the points that are missing."""
+    number = int(name.rpartition("/")[2])
+    tour = missing if number < _TOURS else ()
+    return random_story(driver.home / f"round{number}", driver.master, name, tour=tour)
+
+
+class _Shared:
+    """What the lanes of a campaign add up."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._lock = threading.Lock()
+        self.tally = Tally()
+        self.failures: list[Failure] = []
+        self.good: list[Path] = []
+
+    def run(self, story: Story, driver: Driver, name: str) -> Tally:
+        """Run a round and add it."""
+        tally, found = run_story(story, driver)
+        with self._lock:
+            self.tally.add(tally)
+            for text in found:
+                self._failed(name, text)
+            if not found:
+                self.good.append(story.round.folder)
+            self._say(
+                f"round {name} on {driver.master}: {tally.text()}; in all "
+                f"{self.tally.queries} queries, {sum(self.tally.kills.values())} kills, "
+                f"{len(self.failures)} failures"
+            )
+        return tally
+
+    def fail(self, name: str, text: str) -> None:
+        """Something is wrong that no single round shows."""
+        with self._lock:
+            self._failed(name, text)
+
+    def _failed(self, name: str, text: str) -> None:
+        self.failures.append(Failure(name, text))
+        self._say(f"FAILED round {name}: {text}")
+
+
+@contextlib.contextmanager
+def _drivers(shared: _Shared) -> Iterator[list[Driver]]:
+    """A driver for each kind of master; what failed is left in their folders."""
+    home = Path(tempfile.mkdtemp(prefix="plait-torture-"))
     drivers = [Driver(master, home / f"lane{n}") for n, master in enumerate(MASTERS)]
     try:
-        with ThreadPoolExecutor(len(drivers)) as pool:
-            try:
-                for done in as_completed([pool.submit(lane, *x) for x in enumerate(drivers)]):
-                    done.result()
-            finally:
-                for driver in drivers:
-                    driver.close()
+        yield drivers
     finally:
-        for folder in good:  # not before: Spark still knows the state of queries that ended
+        for driver in drivers:
+            driver.close()
+        for folder in shared.good:  # not before: Spark still knows the state of queries that ended
             shutil.rmtree(folder, ignore_errors=True)
-    if total.failures:
-        say(f"the same seed, {seed}, repeats the rounds; what is left of them is in {home}")
-    else:
-        shutil.rmtree(home, ignore_errors=True)
-    return replace(total, kills={p.name: total.kills.get(p.name, 0) for p in POINTS})
+        if not shared.failures:
+            shutil.rmtree(home, ignore_errors=True)

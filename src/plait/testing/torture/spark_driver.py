@@ -19,6 +19,7 @@ import contextlib
 import functools
 import os
 import random
+import resource
 import signal
 import sys
 import tempfile
@@ -37,6 +38,7 @@ from plait.runtime.spark import control, frame
 from plait.runtime.spark.schemas import spark_schema
 from plait.runtime.spark.session import LOCAL as LOCAL_DISK
 from plait.runtime.spark.session import SETTINGS
+from plait.testing.golden import CHANGELOG
 from plait.testing.torture.killpoints import BY_NAME, LOCAL, Order, Orders, Target, strike
 from plait.testing.torture.spark_rounds import Round, read_round, warm
 from plait.testing.torture.spark_worker import (
@@ -62,6 +64,9 @@ _WORKER = b"pyspark.worker"
 
 _LOOK = 0.004
 """Seconds between two looks at the files of a checkpoint."""
+
+_FULL_SECONDS = 0.4
+"""How long a full disk stays full."""
 
 
 class Files:
@@ -143,6 +148,7 @@ class Watcher(threading.Thread):
         self._waiting = [w for w in self._orders.waiting() if BY_NAME[w[1].point].place == "file"]
         self._changes = round_.changes()
         self._due: dict[Path, float] = {}
+        self._full_until: float | None = None
         self._end = threading.Event()
         self.query = query
         self.stopped = False
@@ -154,6 +160,8 @@ class Watcher(threading.Thread):
         while not self._end.wait(_LOOK):
             if os.getppid() != starter:  # whoever wanted to know is gone
                 strike(-os.getpgrp())
+            if self._full_until is not None and time.monotonic() > self._full_until:
+                self._limit_files(resource.RLIM_INFINITY)
             now = max(0, self._files.planned())
             for path, order in [w for w in self._waiting if w[1].batch <= now]:
                 self._consider(path, order)
@@ -164,6 +172,8 @@ class Watcher(threading.Thread):
         """The query has ended."""
         self._end.set()
         self.join()
+        if self._full_until is not None:
+            self._limit_files(resource.RLIM_INFINITY)
 
     def _consider(self, path: Path, order: Order) -> None:
         batch = self._files.reached(order.point)
@@ -189,12 +199,25 @@ class Watcher(threading.Thread):
         self._waiting.remove((path, order))
         if order.target == "query":
             self.stopped = True
+        elif order.target == "disk":
+            self._limit_files(random.choice((0, 1, 100, 1 << 12, 1 << 16)))
+            self._full_until = time.monotonic() + _FULL_SECONDS
         else:
             strike(found[0])
+
+    def _limit_files(self, size: int) -> None:
+        """Let no file of Spark's processes grow beyond a size: as if the disk ended there."""
+        for pid in (self._jvm, *_descendants(self._jvm)):
+            with contextlib.suppress(OSError):
+                _, most = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, most))
+        self._full_until = None
 
     def _victims(self, target: Target) -> list[int]:
         if target == "query":
             return [0] if self.query is not None else []
+        if target == "disk":
+            return [self._jvm]
         if target == "driver" or (target == "executor" and self._master == LOCAL):
             return [-os.getpgrp()]
         below = _descendants(self._jvm)
@@ -281,6 +304,8 @@ def _started(session: SparkSession, round_: Round, mortal: Mortal) -> StreamingQ
     # `results` makes its operator by this name.
     frame.__dict__["JoinOperator"] = functools.partial(MortalOperator, mortal=mortal)
     session.conf.set("spark.sql.shuffle.partitions", str(round_.processors))
+    # The golden checkpoints are small because they are logs of changes.
+    session.conf.set(CHANGELOG, str(round_.upgrade is not None).lower())
     checkpoint = str(round_.folder / "checkpoint")
     found: DataFrame = frame.results(
         round_.query,

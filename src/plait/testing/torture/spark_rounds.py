@@ -37,6 +37,7 @@ from plait.query.bounds import Constraint, global_window, stream_windows
 from plait.query.expr import Call, Column, Expr
 from plait.query.query import Field, Output, Query, Stream, make_query
 from plait.query.serde import query_from_dict, query_to_dict
+from plait.testing import golden
 from plait.testing.policies import eager
 from plait.testing.torture.killpoints import MASTERS, POINTS, Order, Orders, Point, Target, targets
 from plait.testing.tunings import drawn_tuning
@@ -63,6 +64,9 @@ _KEY_TYPES: tuple[pa.DataType, ...] = (
     pa.timestamp("us"),
 )
 """What keys are; mostly strings, which are encoded and forgotten again."""
+
+_UPGRADES = 0.15
+"""The share of rounds that go on from a golden checkpoint."""
 
 # --- rounds ---------------------------------------------------------------------------------------
 
@@ -104,6 +108,8 @@ class Round:
     staged: bool = False
     """Whether there is a stage between operator and sink in which something can die."""
     tuning: Tuning = USUAL
+    upgrade: str | None = None
+    """The golden checkpoint that it goes on from, if any."""
 
     def changes(self) -> list[tuple[Path, Change]]:
         """The changes of plan that have not been decided yet."""
@@ -120,6 +126,11 @@ class Story:
     changes: tuple[Change, ...]
     orders: tuple[Order, ...]
 
+    @property
+    def seen(self) -> int:
+        """How many of the batches were joined before the round."""
+        return 0 if self.round.upgrade is None else golden.WRITTEN
+
 
 def random_story(folder: Path, master: str, seed: str, *, tour: Sequence[str] = ()) -> Story:
     """The round with this seed; with a `tour` the orders are to visit these points.
@@ -129,6 +140,8 @@ def random_story(folder: Path, master: str, seed: str, *, tour: Sequence[str] = 
     (True, True)
     """
     chance = Random(seed)
+    if not tour and chance.random() < _UPGRADES:
+        return _upgrade(folder, master, chance)
     size = 3 if tour else chance.choice((2, 3, 3, 3, 4))
     query = _query(chance, size)
     count_ = 16 if tour else chance.randint(4, 9)
@@ -162,6 +175,42 @@ def random_story(folder: Path, master: str, seed: str, *, tour: Sequence[str] = 
         tuning=USUAL if tour else drawn_tuning(Random(f"{seed} tuning")),
     )
     return Story(round_, batches, tuple(changes), tuple(orders))
+
+
+def _upgrade(folder: Path, master: str, chance: Random) -> Story:
+    """A query that goes on from a checkpoint of an earlier version."""
+    query = golden.golden_query()
+    more = chance.randint(2, 5)  # the sink's log is compacted later, and needs the first batches
+    batches: list[Batch] = [
+        {name: golden.golden_rows(s, b) for s, name in enumerate(query.names)}
+        for b in range(golden.WRITTEN)
+    ]
+    for b in range(golden.WRITTEN, golden.WRITTEN + more):
+        batches.append(
+            {
+                name: [
+                    {
+                        "ts": b * _STEP + chance.randint(-_STEP, _STEP),
+                        "sym": chance.choice("ABCDE") if chance.random() < 0.95 else None,
+                        "price": 1000.0 * b + n,
+                    }
+                    for n in range(chance.randint(0, 60))
+                ]
+                for name in query.names
+            }
+        )
+    orders = _orders(chance, master, len(batches), "routed")
+    round_ = Round(
+        folder,
+        master,
+        query,
+        sample_plan(query, chance),
+        golden.PROCESSORS,
+        staged=any(order.point.startswith("sink-") for order in orders),
+        tuning=drawn_tuning(chance),
+        upgrade=chance.choice(tuple(golden.CHECKPOINTS)),
+    )
+    return Story(round_, tuple(batches), (), tuple(orders))
 
 
 def _query(chance: Random, size: int) -> Query:
@@ -293,6 +342,7 @@ def _orders(chance: Random, master: str, count_: int, mode: str) -> list[Order]:
         "executor": executors,
         "driver": int(chance.random() < 0.3),
         "query": int(chance.random() < 0.5),
+        "disk": int(chance.random() < 0.5),
     }
     found = []
     for target, number in numbers.items():
@@ -338,6 +388,7 @@ def write_story(story: Story) -> None:
         "shared": round_.shared,
         "staged": round_.staged,
         "tuning": asdict(round_.tuning),
+        "upgrade": round_.upgrade,
     }
     (folder / "changes").mkdir(parents=True)
     (folder / "round.json").write_text(json.dumps(given))
@@ -352,7 +403,10 @@ def write_story(story: Story) -> None:
             new, when = folder / "new", 1_700_000_000 + number
             pq.write_table(stream_table(stream, batch.get(stream.name, ())), new)
             os.utime(new, (when, when))
-            new.rename(folder / "in" / stream.name / f"{number:03}.parquet")
+            new.rename(folder / "in" / stream.name / f"{number}.parquet")
+    if round_.upgrade is not None:
+        origin = golden.CHECKPOINTS[round_.upgrade]
+        golden.unpack(origin, folder / "checkpoint", folder / "in")
 
 
 def read_round(folder: Path) -> Round:
@@ -372,6 +426,7 @@ def read_round(folder: Path) -> Round:
         given["shared"],
         given["staged"],
         Tuning(**given["tuning"]),
+        given["upgrade"],
     )
 
 

@@ -22,8 +22,16 @@ class Tally:
     migrations: int = 0
     crashes: int = 0
     rebuilds: int = 0
+    full_disks: int = 0
+    """How often nothing could be written for a while."""
+    upgrades: int = 0
+    """Queries that went on from a checkpoint of an earlier version."""
+    starts: int = 0
+    """Of queries on Spark; they are started again after each death of a driver."""
     kills: dict[str, int] = field(default_factory=dict)
     """By the name of the point at which a process was killed."""
+    victims: dict[str, int] = field(default_factory=dict)
+    """The same kills, by what was killed."""
 
     def add(self, other: Tally) -> None:
         """Add a round."""
@@ -37,6 +45,6 @@ class Tally:
 
     def text(self) -> str:
         """One line."""
-        counts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "kills"}
+        counts = {f.name: getattr(self, f.name) for f in fields(self)} | {"victims": 0}
         counts["kills"] = sum(self.kills.values())
-        return ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
+        return ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n)
