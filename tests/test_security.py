@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import plait
-from plait.cluster.epochs import Epoch
+from plait.node.epochs import Epoch
 from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
 from plait.runtime.arena import Arena, Places
@@ -126,9 +126,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from plait.adapt.events import read_events
-from plait.cluster.epochs import Epoch
-from plait.cluster.processor import Live
-from plait.cluster.report import Report
+from plait.node.epochs import Epoch
+from plait.node.store import Live
+from plait.node.report import Report
 from plait.engine.engines import make_engine
 from plait.engine.windows import Windows
 from plait.errors import PlaitError

@@ -15,7 +15,7 @@ from plait.testing.tunings import NAMES, drawn_tuning
 from plait.tuning import USUAL, Tuning
 
 SOURCE = Path(plait.__file__).parent
-HOSTED = ("kernels", "engine", "adapt", "cluster", "runtime")
+HOSTED = ("kernels", "engine", "adapt", "node", "cluster", "runtime")
 """The packages that run a query."""
 
 LAYOUT = "how data is laid out, not when"
@@ -50,10 +50,11 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("_FADES", "_NEGLIGIBLE", "_ERRORS", "_SINGLE", "_NONE"),
     ),
     "adapt.loop": (DECISIONS, ("_ALLOWANCE", "_LEAST_BATCHES", "_FASTER", "_PRICES")),
-    "cluster.contract": (LAYOUT, ("FORMAT",)),
-    "cluster.epochs": ("how many control directories a header remembers", ("REMEMBERED",)),
-    "cluster.processor": (TIMES, ("_AFTER_ALL_TIMES",)),
-    "cluster.progress": (SHOWN, ("_MOST_SHOWN",)),
+    "node.contract": (LAYOUT, ("FORMAT",)),
+    "node.epochs": ("how many control directories a header remembers", ("REMEMBERED",)),
+    "node.header": (LAYOUT, ("VERSION",)),
+    "node.task": (TIMES, ("_AFTER_ALL_TIMES",)),
+    "node.progress": (SHOWN, ("_MOST_SHOWN",)),
     "cluster.rows": (LAYOUT, ("_NARROW",)),
     "runtime.calibrate": (COMPUTED, ("_SECOND", "_PULL", "WORKLOADS")),
     "runtime.heap": (

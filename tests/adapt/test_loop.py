@@ -169,8 +169,7 @@ def test_a_loop_goes_on_from_what_an_older_version_wrote() -> None:
     run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
     results(run, 8, often="k")
     setting = Setting(QUERY, QUICK, Budget(), DEFAULT)
-    assert run._adapter is not None
-    state = json.loads(json.dumps(run._adapter.to_dict()))
+    state = json.loads(run.node.header("t", 0).to_json())["adapt"]
     for name in ("began", "priced", "tracked", "compared", "usual", "excess", "step"):
         del state[name]
     for name in ("window", "waiting"):

@@ -27,6 +27,10 @@ from plait.query.query import Field, Output, Query, Stream, make_query
 TIME = pa.timestamp("us")
 
 
+def _length(rows: pa.RecordBatch | None) -> int:
+    return 0 if rows is None else rows.num_rows
+
+
 def stream(name: str, **types: pa.DataType) -> Stream:
     return Stream(name, tuple(Field(k, t) for k, t in types.items()), "ts")
 
@@ -80,12 +84,12 @@ def test_each_row_has_one_fate() -> None:
     ]
     admitted = admit(two(more=[positive]), rows, watermark=5)
     assert admitted.rows == 10
-    assert admitted.null_times is not None
-    assert admitted.null_times.column("p").to_pylist() == [-1, 2]
+    assert admitted.no_time is not None
+    assert admitted.no_time.column("p").to_pylist() == [-1, 2]
     assert admitted.late is not None
     assert admitted.late.to_pylist() == [{"ts": _instant(4), "k": "k", "l": "x", "p": 1}]
     assert admitted.filtered == 3
-    assert admitted.null_keys == 2
+    assert admitted.no_key is not None and admitted.no_key.num_rows == 2
     assert admitted.arrivals.times.tolist() == [5, 6]
     assert admitted.arrivals.payload["p"].to_pylist() == [3, 2]
 
@@ -117,9 +121,9 @@ def test_oracle_nothing_is_lost_and_nothing_invented(
     assert sorted(map(repr, found)) == sorted(map(repr, wanted))
     assert arrivals.times.tolist() == sorted(arrivals.times.tolist())
     late = 0 if admitted.late is None else admitted.late.num_rows
-    timeless = 0 if admitted.null_times is None else admitted.null_times.num_rows
+    timeless = 0 if admitted.no_time is None else admitted.no_time.num_rows
     assert late == sum(t < watermark for t, k, _ in timed if k is not None)
-    assert len(rows) == len(wanted) + late + timeless + admitted.null_keys
+    assert len(rows) == len(wanted) + late + timeless + _length(admitted.no_key)
     assert admitted.newest == max((t for t, _, _ in timed), default=BEFORE_ALL_TIMES)
 
 
@@ -140,10 +144,10 @@ def test_no_rows_at_all() -> None:
     positive = Call("gt", (Column("a", "p"), Literal(0, pa.int64())))
     for query in (two(), two(more=[positive]), two(key=pa.int64()), two(key=pa.decimal128(5, 2))):
         admitted = admit(query, [], watermark=7)
-        assert len(admitted.arrivals) == admitted.rows == admitted.null_keys == 0
+        assert len(admitted.arrivals) == admitted.rows == _length(admitted.no_key) == 0
         assert admitted.newest == BEFORE_ALL_TIMES
         assert admitted.late is None
-        assert admitted.null_times is None
+        assert admitted.no_time is None
 
 
 def test_rows_that_are_all_set_aside_leave_nothing() -> None:
@@ -170,7 +174,7 @@ def test_two_attributes_of_a_stream_in_one_class_must_agree() -> None:
     ]
     admitted = admit(two(more=[eq("a.l", "b.k")]), rows)
     assert admitted.arrivals.payload["p"].to_pylist() == [0, 5]
-    assert (admitted.null_keys, admitted.filtered) == (3, 1)
+    assert (_length(admitted.no_key), admitted.filtered) == (3, 1)
     assert set(admitted.arrivals.codes) == {0}
 
 
@@ -183,7 +187,7 @@ def test_a_null_in_any_class_sets_a_row_aside() -> None:
     )
     admitted = admit(query, [(1, "x", None), (2, None, 1), (3, "x", 1), (4, None, None)])
     assert admitted.arrivals.times.tolist() == [3]
-    assert admitted.null_keys == 3
+    assert _length(admitted.no_key) == 3
 
 
 def test_sliced_rows_are_read_from_their_beginning() -> None:

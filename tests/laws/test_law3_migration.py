@@ -21,9 +21,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.cluster.epochs import Epoch
-from plait.cluster.processor import Engines
 from plait.engine.migrate import Order, Strategy
+from plait.node.epochs import Epoch
+from plait.node.store import Engines
 from plait.plan.enumerate import all_plans, sample_plan
 from plait.plan.examples import chain, clique, cycle, star
 from plait.plan.jtree import Node
@@ -284,7 +284,7 @@ def check_crashes(
         if random.random() < 0.5:
             strategy, _ = random.choice((MOVING, PARALLEL))
             number = 1 if epoch is None else epoch.number + 1
-            epoch = Epoch(number, sample_plan(cluster.processor.query, random), strategy)
+            epoch = Epoch(number, sample_plan(cluster.processor.setup.query, random), strategy)
         found += multiset(
             cluster.run(
                 batch,

@@ -19,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.adapt.policy import Policy
-from plait.cluster.epochs import Epoch
-from plait.cluster.processor import Live
 from plait.engine.saved import engine_from_state, engine_to_state
 from plait.kernels.jit import Array
 from plait.kernels.memory import HEAP, Memory
+from plait.node.epochs import Epoch
+from plait.node.store import Live
 from plait.plan.enumerate import sample_plan
 from plait.plan.examples import SECOND
 from plait.plan.jtree import Join, Leaf
@@ -131,7 +131,7 @@ class WrittenEngines:
             return None
         state = decode(raw, Subject(query_digest(query), number, token), _no_file)
         engine = engine_from_state(query, state["engine"])
-        live = Live(token, engine, state["newest"])
+        live = Live(token, engine)
         live.segments.extend((n, stream, t) for n, stream, t in state["segments"])
         return live
 
@@ -140,7 +140,6 @@ class WrittenEngines:
 
     def put(self, number: int, live: Live) -> None:
         state = {
-            "newest": live.newest,
             "segments": list(live.segments),
             "engine": engine_to_state(live.engine),
         }
@@ -166,7 +165,7 @@ def _assert_kept(history: History, processors: int, seed: int) -> None:
     epoch = None
     for number, batch in enumerate(history.tables()):
         if adapt is None and chance.random() < 0.4:
-            epoch = any_epoch(cluster.processor.query, number + 1, plan, chance)
+            epoch = any_epoch(cluster.processor.setup.query, number + 1, plan, chance)
             plan = epoch.plan or plan
         found += multiset(cluster.run(batch, epoch=epoch))
         assert not any(report.rebuilt for report in cluster.reports), "every engine is kept"
@@ -300,8 +299,9 @@ def _assert_unharmed(histories: list[History], seed: int) -> None:
                     vandal.strike()
         for history, cluster, found in queries:
             answer = expected(history)
+            plan = cluster.processor.setup.plan
             assert found == answer, (
-                f"{difference(found, answer)}\n{vandal.done}\n{cluster.processor.plan}\n{history!r}"
+                f"{difference(found, answer)}\n{vandal.done}\n{plan}\n{history!r}"
             )
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.cluster.processor import Engines, OwnEngines
+from plait.node.store import Engines, OwnEngines
 from plait.runtime.arena import Arena, Places
 from plait.testing.histories import History, cases, crowds
 from plait.testing.laws import assert_lawful_on_processors

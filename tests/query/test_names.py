@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import plait
 from plait.adapt.knowledge import Knowledge, Seen, geometry
-from plait.cluster.contract import contract
 from plait.cluster.routing import route
 from plait.engine.monitor import Watch
+from plait.node.contract import contract
 from plait.optimize.statistics import Statistics
 from plait.optimize.statistics import resolve as resolve_statistics
 from plait.plan.explain import explain

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plait.cluster.processor import Live
 from plait.engine.engines import make_engine
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
+from plait.node.store import Live
 from plait.plan.examples import chain
 from plait.plan.jtree import parse_shape
 from plait.runtime.arena import Arena, Places, remove, sweep
@@ -38,7 +38,7 @@ def places(tmp_path: Path) -> Places:
 
 def fresh(arena: Arena, token: str) -> Live:
     windows = Windows(QUERY, {}, memory=arena.memory(0))
-    return Live(token, make_engine(QUERY, PLAN, windows=windows), [BEFORE_ALL_TIMES] * 3)
+    return Live(token, make_engine(QUERY, PLAN, windows=windows))
 
 
 def push(live: Live, stream: int, rows: int) -> int:

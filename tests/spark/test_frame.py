@@ -20,8 +20,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
 from plait.api import Join
-from plait.cluster.progress import Progress
 from plait.errors import CheckpointMismatch, PlanError
+from plait.node.progress import Progress
 from plait.runtime.spark.progress import reports_of
 from plait.testing.oracle import Result, multiset, oracle, split_late
 

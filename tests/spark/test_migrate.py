@@ -13,8 +13,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.spark.test_frame import Batches, answer, asked, made, streams, written
 
 import plait
-from plait.cluster.progress import Progress
 from plait.errors import MigrationError, UnknownStream
+from plait.node.progress import Progress
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 
 import plait
 from plait.cli.show import console, count, moment, on_terminal, say
-from plait.cluster.report import Report
 from plait.errors import PlaitError
+from plait.node.report import Report
 
 if TYPE_CHECKING:
     from plait.api import Sql

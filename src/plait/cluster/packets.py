@@ -19,17 +19,12 @@ import pyarrow as pa
 
 from plait.cluster.routing import Hashes, Routing
 from plait.cluster.rows import encode_rows, gathered
-from plait.engine.admission import Admission
+from plait.engine.admission import NO_TIME, NULL_KEY, Admission
 from plait.engine.codes import hash_values
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.plan.steps import on_arrival
 from plait.query.query import Query, narrowed
 from plait.tuning import USUAL, Tuning
-
-LATE = "late"
-NO_TIME = "no event time"
-NULL_KEY = "null key"
-"""Why a row is set aside."""
 
 
 class Packet(NamedTuple):
@@ -74,9 +69,10 @@ class Packer:
     def pack(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
         """The packets of one task, and its closing beats."""
         counts = Packet(0, self.stream, 0)
+        admission = Admission(self.query, self.stream)
         needed = [f.name for f in lean(self.query).streams[self.stream].fields]
         for chunk in gathered(batches, self.tuning.packet_rows, self.tuning.gathered_bytes):
-            rows, counts, aside = self._admit(chunk, counts)
+            rows, counts, aside = _admit(admission, chunk, counts)
             for reason, bad in aside.items() if self.aside else ():
                 body = encode_rows(bad.select(needed))
                 whose = self.stream % self.routing.processors
@@ -87,21 +83,6 @@ class Packer:
                     yield Packet(processor, self.stream, part.num_rows, original, body=body)
         for processor in range(self.routing.processors):
             yield counts._replace(processor=processor)
-
-    def _admit(
-        self, rows: pa.RecordBatch, counts: Packet
-    ) -> tuple[pa.RecordBatch, Packet, dict[str, pa.RecordBatch]]:
-        """The rows that may be in a result, as far as they tell by themselves; the bad ones."""
-        found = Admission(self.query, self.stream).sort_out(rows)
-        aside = {NO_TIME: found.no_time, NULL_KEY: found.no_key}
-        counts = counts._replace(
-            rows=counts.rows + rows.num_rows,
-            newest=max(counts.newest, found.newest),
-            null_times=counts.null_times + _length(found.no_time),
-            filtered=counts.filtered + found.filtered,
-            null_keys=counts.null_keys + _length(found.no_key),
-        )
-        return found.rows, counts, {reason: bad for reason, bad in aside.items() if _length(bad)}
 
     def _split(
         self, rows: pa.RecordBatch, needed: list[str]
@@ -120,6 +101,22 @@ class Packer:
         for copy, offset in enumerate(self.routing.replicas(graph.classes_of(self.stream))):
             for processor, part in _by_processor(sent, table[cells + offset]):
                 yield processor, part, copy == 0
+
+
+def _admit(
+    admission: Admission, rows: pa.RecordBatch, counts: Packet
+) -> tuple[pa.RecordBatch, Packet, dict[str, pa.RecordBatch]]:
+    """The rows that may be in a result, as far as they tell by themselves; the bad ones."""
+    found = admission.sort_out(rows)
+    aside = {NO_TIME: found.no_time, NULL_KEY: found.no_key}
+    counts = counts._replace(
+        rows=counts.rows + rows.num_rows,
+        newest=max(counts.newest, found.newest),
+        null_times=counts.null_times + _length(found.no_time),
+        filtered=counts.filtered + found.filtered,
+        null_keys=counts.null_keys + _length(found.no_key),
+    )
+    return found.rows, counts, {reason: bad for reason, bad in aside.items() if _length(bad)}
 
 
 def _length(rows: pa.RecordBatch | None) -> int:

@@ -28,6 +28,11 @@ from plait.query.evaluate import evaluate
 from plait.query.expr import Expr
 from plait.query.query import Query
 
+NO_TIME = "no event time"
+NULL_KEY = "null key"
+LATE = "late"
+"""Why a row is set aside, in words. Rows that are filtered are counted and not kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class SortedOut:

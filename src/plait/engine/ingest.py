@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as pt
 
@@ -53,10 +54,12 @@ class Admitted:
     arrivals: Arrivals
     rows: int
     newest: int
-    late: pa.RecordBatch | None
-    null_times: pa.RecordBatch | None
-    null_keys: int
+    no_time: pa.RecordBatch | None
+    no_key: pa.RecordBatch | None
     filtered: int
+    late: pa.RecordBatch | None
+    is_late: npt.NDArray[np.bool_] | None
+    """For each row that could be in a result, whether it is late; None if none is."""
 
 
 class Ingest:
@@ -73,19 +76,25 @@ class Ingest:
     def admit(self, rows: pa.RecordBatch, watermark: int) -> Admitted:
         """Sort out one batch of rows."""
         rows = self._conform(rows)
-        total, late = rows.num_rows, None
+        total, late, is_late = rows.num_rows, None, None
         found = self._admission.sort_out(rows)
         rows = found.rows
         times = event_times(rows.column(self._stream.time))
         if len(times) and watermark > BEFORE_ALL_TIMES and times.min() < watermark:
-            on_time = times >= watermark
-            late = rows.filter(pa.array(~on_time))
-            rows, times = rows.filter(pa.array(on_time)), times[on_time]
+            is_late = times < watermark
+            late = rows.filter(pa.array(is_late))
+            rows, times = rows.filter(pa.array(~is_late)), times[~is_late]
         codes = {k: self._books[k].encode(rows.column(name))[0] for k, name in self._keys.items()}
         arrivals = self._sorted(times, codes, rows)
-        null_keys = 0 if found.no_key is None else found.no_key.num_rows
         return Admitted(
-            arrivals, total, found.newest, late, found.no_time, null_keys, found.filtered
+            arrivals,
+            total,
+            found.newest,
+            found.no_time,
+            found.no_key,
+            found.filtered,
+            late,
+            is_late,
         )
 
     def _conform(self, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -36,9 +36,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from plait.cluster.processor import Live, OwnEngines
 from plait.errors import StorageError
 from plait.kernels.memory import Memory, NotSaved
+from plait.node.store import Live, OwnEngines
 from plait.query.query import Query
 from plait.runtime.manifest import Subject, query_digest
 from plait.runtime.private import Folder, open_beside, plain
@@ -53,7 +53,7 @@ _FAILURES = (OSError, StorageError, NotSaved)
 
 @dataclass(slots=True)
 class Arena:
-    """The engines of one run of a query on this host; see `plait.cluster.processor.Engines`."""
+    """The engines of one run of a query on this host; see `plait.node.store.Engines`."""
 
     run: str
     places: Places

@@ -34,11 +34,11 @@ from typing import Any
 
 import numpy as np
 
-from plait.cluster.processor import Live
 from plait.engine.saved import engine_from_state, engine_to_state
 from plait.errors import StorageError
 from plait.kernels.jit import Array
 from plait.kernels.memory import HEAP, NotSaved
+from plait.node.store import Live
 from plait.query.query import Query
 from plait.runtime.manifest import Place, Subject, Unusable, decode, encode
 from plait.runtime.private import Folder, open_beside
@@ -187,7 +187,6 @@ class Room:
     def publish(self, live: Live, subject: Subject) -> None:
         """Let others have the engine; this process must not touch it before it is its turn."""
         state = {
-            "newest": list(live.newest),
             "segments": list(live.segments),
             "engine": engine_to_state(live.engine),
         }
@@ -223,7 +222,7 @@ class Room:
         finally:
             self._loading = False
         segments = deque((int(n), int(stream), int(t)) for n, stream, t in state["segments"])
-        return Live(subject.token, engine, [int(t) for t in state["newest"]], segments)
+        return Live(subject.token, engine, segments)
 
     def holds(self, token: str) -> bool:
         """Whether the engine of this state is here for whoever wants it."""

@@ -12,8 +12,8 @@ from random import Random
 import pyarrow as pa
 
 from plait.cluster.packets import lean
-from plait.cluster.processor import Engines
 from plait.engine.purging import Purge
+from plait.node.store import Engines
 from plait.plan.enumerate import sample_plan
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query
@@ -115,7 +115,9 @@ def assert_lawful_on_processors(
             late_rows.update(report.late)
     on_time, _ = split_late(query, history.batches)
     answer = oracle(query, on_time)
-    assert found == answer, f"{difference(found, answer)}\n{cluster.processor.plan}\n{history!r}"
+    assert found == answer, (
+        f"{difference(found, answer)}\n{cluster.processor.setup.plan}\n{history!r}"
+    )
     wanted = set_aside(query, history.batches)
     assert aside == _as_handed_out(query, wanted), repr(history)
     assert late_rows == counts(wanted, LATE)

@@ -7,20 +7,25 @@ results of committed attempts only, as a transactional sink would see them.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import count
 
 import pyarrow as pa
 
 from plait.adapt.loop import Setting
 from plait.adapt.policy import Policy
-from plait.cluster.contract import contract
-from plait.cluster.epochs import Epoch
 from plait.cluster.packets import Packer, Packet, lean
-from plait.cluster.processor import Aside, Engines, OwnEngines, Processor
-from plait.cluster.report import Report
 from plait.cluster.routing import route
+from plait.node.batch import Aside, batch_of_packets
+from plait.node.contract import contract
+from plait.node.epochs import Epoch
+from plait.node.node import Setup
+from plait.node.report import Report
+from plait.node.store import Engines, OwnEngines
+from plait.node.task import Processor, Told, portioned
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.routed import Plan
@@ -91,10 +96,12 @@ class Cluster:
         self.routing = route(query.graph, processors, groups=tuning.groups, seed=seed)
         narrow = lean(query)
         setting = None if adapt is None else Setting(narrow, adapt, Budget(), DEFAULT)
-        promised = contract(query, self.routing)
-        self.processor = Processor(narrow, plan, promised, aside, setting, tuning, seed or 0)
+        self._tuning = tuning
+        setup = Setup(narrow, plan, setting, portioned(tuning), seed or 0)
+        self.processor = Processor(setup, contract(query, self.routing), aside)
         self.stores = [MemoryStore() for _ in range(self.routing.processors)]
         self.workers: Sequence[Engines] = workers or (OwnEngines(), OwnEngines())
+        self._tokens = count()
         self.reports: list[Report] = []
         self.aside: list[Aside] = []
         """The rows that the last batch set aside, if that was asked for."""
@@ -103,9 +110,8 @@ class Cluster:
         """What the pack tasks of all streams send."""
         packets: list[Packet] = []
         for name, table in batch.items():
-            aside = self.processor.aside
-            tuning = self.processor.tuning
-            packer = Packer(self.query, self.query.index(name), self.routing, aside, tuning)
+            aside, stream = self.processor.aside, self.query.index(name)
+            packer = Packer(self.query, stream, self.routing, aside, self._tuning)
             size = -(-len(table) // tasks) or 1
             for task in range(tasks):
                 packets += packer.pack(table.slice(task * size, size).to_batches())
@@ -158,7 +164,10 @@ class Cluster:
         mine = [p for p in packets if p.processor == number]
         results: list[pa.RecordBatch] = []
         aside: list[Aside] = []
-        for step, found in enumerate(self.processor.run(number, mine, store, engines, epoch)):
+        batch = batch_of_packets(mine, self.processor.setup.query)
+        told = Told(f"state {next(self._tokens)}", time.perf_counter, epoch)
+        task = self.processor.task(number, store, engines)
+        for step, found in enumerate(task.run(batch, told)):
             if die(number, step):
                 raise Died
             if isinstance(found, Report):

@@ -252,7 +252,6 @@ def test_a_track_that_has_ended_is_migrated_like_its_new_plan() -> None:
     for batch in batches[:START]:
         run.push(batch)
     done = migrate(run.engine, parse_shape(query, NEW), "parallel-track")
-    run.engine = done.engine
     engine = done.engine
     for batch in batches[START:]:
         admitted = {

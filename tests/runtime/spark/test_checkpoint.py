@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-from plait.cluster.contract import contract
 from plait.cluster.routing import route
 from plait.errors import CheckpointDamaged, CheckpointMismatch
+from plait.node.contract import contract
 from plait.plan.examples import clique
 from plait.runtime.spark.checkpoint import is_checkpoint, stored_contracts
 from plait.runtime.spark.damage import RESTORE

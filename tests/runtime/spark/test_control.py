@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from plait.adapt.events import Event, read_events
-from plait.cluster.report import Report
+from plait.node.report import Report
 from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
 from plait.runtime.spark import control as control_module

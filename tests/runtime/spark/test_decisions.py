@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from plait.cluster.epochs import Followed
 from plait.errors import StorageError
+from plait.node.epochs import Followed
 from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
 from plait.runtime.spark.decisions import Decisions

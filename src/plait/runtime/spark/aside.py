@@ -22,10 +22,10 @@ import pyarrow.types as pt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # the name everybody uses
 
-from plait.cluster.packets import NO_TIME
-from plait.cluster.processor import Aside
+from plait.engine.admission import NO_TIME
 from plait.engine.times import event_times
 from plait.errors import DuplicateName, SourceError
+from plait.node.batch import Aside
 from plait.query.query import Query
 
 STREAM = "__plait_stream"

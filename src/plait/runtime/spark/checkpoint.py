@@ -13,8 +13,8 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from plait.cluster.contract import Contract, check_contract
 from plait.errors import CheckpointMismatch
+from plait.node.contract import Contract, check_contract
 from plait.runtime.spark.damage import damaged, find_damage, local_path
 
 _OPERATOR = "transformWithStateInPandasExec"

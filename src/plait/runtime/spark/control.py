@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from plait.adapt.events import write_events
-from plait.cluster.epochs import Epoch
-from plait.cluster.report import Report
 from plait.engine.migrate.record import Strategy
 from plait.engine.migrate.strategy import check_request
 from plait.errors import MigrationError, SourceError
+from plait.node.epochs import Epoch
+from plait.node.report import Report
 from plait.plan.jtree import Join, Leaf, Node, parse_shape
 from plait.plan.routed import Plan
 from plait.query.query import Query

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from plait.cluster.epochs import Epoch
-from plait.cluster.sealed import unsealed
 from plait.engine.migrate.record import Strategy
 from plait.errors import PlaitError, StorageError
+from plait.node.epochs import Epoch
+from plait.node.sealed import unsealed
 from plait.plan.jtree import Node
 from plait.query.query import Query
 

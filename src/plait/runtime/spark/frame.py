@@ -21,11 +21,12 @@ from pyspark.sql import functions as F  # the name everybody uses
 
 from plait.adapt.loop import Setting
 from plait.adapt.policy import Policy
-from plait.cluster.contract import contract, routing_seed
 from plait.cluster.packets import Packer, Packet, lean
-from plait.cluster.processor import Processor
 from plait.cluster.routing import processor_keys, route
 from plait.errors import DuplicateName, PlanError, SourceError
+from plait.node.contract import contract, routing_seed
+from plait.node.node import Setup
+from plait.node.task import Processor, portioned
 from plait.optimize.budget import Budget
 from plait.optimize.costs import load
 from plait.plan.jtree import Join, Leaf, check_plan
@@ -123,16 +124,15 @@ def results(
     if adapt is not None and isinstance(plan, Join | Leaf):
         share = (budget or Budget()).divided(routing.processors)
         setting = Setting(small, adapt, share, load())
-    processor = Processor(
-        small, plan, contract(query, routing), bool(late), setting, tuning, _random()
-    )
+    setup = Setup(small, plan, setting, portioned(tuning), _random())
+    processor = Processor(setup, contract(query, routing), bool(late))
     if frames[query.names[0]].isStreaming and not stored:
         warn_of_partitions(session, count)
     run = os.urandom(8).hex()
     atexit.register(remove, Places.of_host(), run)
     control = Control.of(checkpoint, name, run, _master(session))
     atexit.register(control.remove)
-    register(processor.query, name, control)
+    register(small, name, control)
     operator = JoinOperator(processor, keys, run, control)
     returned = output_schema(processor, reports=not control.shared)
     rows = packets.groupBy("processor").transformWithStateInPandas(
@@ -143,7 +143,7 @@ def results(
     rows = _with_instants(rows, processor)
     if not late:
         return rows
-    return nested(rows, processor.query, late if isinstance(late, str) else LATE_COLUMN)
+    return nested(rows, small, late if isinstance(late, str) else LATE_COLUMN)
 
 
 def observation(name: str | None) -> str:
@@ -164,7 +164,8 @@ def _master(session: SparkSession) -> str:
 
 def _with_instants(rows: DataFrame, processor: Processor) -> DataFrame:
     """Microseconds as instants where the query has instants."""
-    meant = [*processor.query.schema, *(aside_schema(processor.query) if processor.aside else ())]
+    query = processor.setup.query
+    meant = [*query.schema, *(aside_schema(query) if processor.aside else ())]
     columns = [_column(f.name) for f in meant]
     return rows.select(
         [

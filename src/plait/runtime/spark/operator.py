@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,10 +17,12 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructType
 
-from plait.cluster.epochs import Epoch
 from plait.cluster.packets import Packet
-from plait.cluster.processor import Aside, Engines, OwnEngines, Processor
-from plait.cluster.report import Report
+from plait.node.batch import Aside, batch_of_packets
+from plait.node.epochs import Epoch
+from plait.node.report import Report
+from plait.node.store import Engines, OwnEngines
+from plait.node.task import Processor, Task, Told
 from plait.runtime.arena import Arena, Places
 from plait.runtime.spark.aside import aside_columns, aside_schema, padded
 from plait.runtime.spark.control import Control
@@ -44,11 +48,11 @@ def output_schema(processor: Processor, *, reports: bool) -> pa.Schema:
     Instants are microseconds: pandas would convert them one by one.
     """
     report = [pa.field(REPORT, pa.string())] if reports else []
-    aside = list(aside_schema(processor.query)) if processor.aside else []
+    aside = list(aside_schema(processor.setup.query)) if processor.aside else []
     return pa.schema(
         [
             f.with_type(pa.int64()) if is_instant(f.type) else f
-            for f in [*processor.query.schema, *report, *aside]
+            for f in [*processor.setup.query.schema, *report, *aside]
         ]
     )
 
@@ -119,40 +123,41 @@ class JoinOperator(StatefulProcessor):
         """Join one batch of packets."""
         del timerValues
         number = self._numbers[int(key[0])]
-        run, packets = self._processor.run, _packets(number, rows)
-        epoch, notes = self._decided()
-        task = TaskContext.get()
-        query = task.getLocalProperty("sql.streaming.queryId") if task else None
-        for found in run(number, packets, self._store, _engines(self._run, query), epoch, notes):
+        batch = batch_of_packets(_packets(number, rows), self._processor.setup.query)
+        told = Told(uuid.uuid4().hex, time.perf_counter, *self._decided())
+        context = TaskContext.get()
+        query = context.getLocalProperty("sql.streaming.queryId") if context else None
+        task = self._processor.task(number, self._store, _engines(self._run, query))
+        for found in task.run(batch, told):
             if not isinstance(found, Report) or not self._control.shared:
                 yield self._frame(found)
-            elif task and query:
-                batch = int(task.getLocalProperty("streaming.sql.batchId") or 0)
-                self._write(query, batch, found)
+            elif context and query:
+                batch_id = int(context.getLocalProperty("streaming.sql.batchId") or 0)
+                self._write(task, query, batch_id, found)
 
     def _decided(self) -> tuple[Epoch | None, list[str]]:
         """The epoch to follow, and what is wrong with newer ones."""
-        query = self._processor.query
+        query = self._processor.setup.query
         epoch = self._control.epoch(query)
         return epoch, self._control.decisions.skipped(query, epoch)
 
-    def _write(self, query: str, batch: int, report: Report) -> None:
+    def _write(self, task: Task, query: str, batch: int, report: Report) -> None:
         """Write what is told beside the results. If that fails, it is counted and told later."""
-        processor, control = self._processor, self._control
+        control = self._control
         try:
             control.write_events(report)
         except OSError as error:
-            processor.not_written(self._store, "event logs", _refused("events", control, error))
+            task.not_written("event logs", _refused("events", control, error))
         try:
             control.write_report(query, batch, report)
         except OSError as error:
-            processor.not_written(self._store, "reports", _refused("reports", control, error))
+            task.not_written("reports", _refused("reports", control, error))
 
     def _frame(self, found: pa.RecordBatch | Aside | Report) -> pd.DataFrame:
         if isinstance(found, Report):
             return padded({REPORT: pa.array([found.to_json()])}, 1, self._schema)
         if isinstance(found, Aside):
-            columns = aside_columns(self._processor.query, found)
+            columns = aside_columns(self._processor.setup.query, found)
             return padded(columns, found.rows.num_rows, self._schema)
         columns = dict(zip(found.schema.names, found.columns, strict=True))
         return padded(columns, found.num_rows, self._schema)

@@ -3,7 +3,7 @@
 Spark's progress of the query, in `recentProgress` (the last hundred batches) or in the events that
 listeners get, says which batches were done; what processors reported of them is in the control
 directory, or in the progress itself where that directory is not shared (see `control`). Sums over
-all batches are in each report (see `plait.cluster.report`), so the last one is enough for them,
+all batches are in each report (see `plait.node.report`), so the last one is enough for them,
 however long the query has been running.
 """
 
@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
-from plait.cluster.progress import Progress
-from plait.cluster.progress import progress as put_together
-from plait.cluster.report import Report
+from plait.node.progress import Progress
+from plait.node.progress import progress as put_together
+from plait.node.report import Report
 from plait.runtime.spark.control import made
 from plait.runtime.spark.frame import observation
 

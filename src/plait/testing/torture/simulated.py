@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
-from plait.cluster.epochs import Epoch
-from plait.cluster.processor import Engines, OwnEngines
+from plait.node.epochs import Epoch
+from plait.node.store import Engines, OwnEngines
 from plait.plan.enumerate import sample_plan
 from plait.runtime.arena import Arena, Places
 from plait.testing.processors import Cluster

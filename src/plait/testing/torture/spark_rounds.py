@@ -338,7 +338,7 @@ def _orders(chance: Random, master: str, count_: int, mode: str) -> list[Order]:
         points = [p for p in points if p.place != "sink"]
     executors = 0 if master == MASTERS[0] else chance.randint(1, 4)
     numbers: dict[Target, int] = {
-        "worker": chance.randint(15, 45),
+        "worker": chance.randint(30, 90),
         "executor": executors,
         "driver": int(chance.random() < 0.3),
         "query": int(chance.random() < 0.5),

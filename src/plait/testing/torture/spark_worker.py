@@ -25,12 +25,13 @@ from pyspark import TaskContext
 from plait.adapt.adapter import Adapter
 from plait.adapt.decide import Decision
 from plait.adapt.knowledge import Knowledge
-from plait.cluster import processor
-from plait.cluster.processor import Live
-from plait.cluster.report import Report
 from plait.engine.migrate import moving_state
-from plait.engine.migrate.parallel_track import ParallelTrack
-from plait.engine.migrate.strategy import migrate, settled
+from plait.node import node, task
+from plait.node.batch import Batch
+from plait.node.epochs import Epoch
+from plait.node.node import Clock, Node
+from plait.node.report import Report
+from plait.node.store import Live
 from plait.optimize.statistics import Statistics
 from plait.query.query import Query
 from plait.runtime.arena import Arena
@@ -186,6 +187,28 @@ class MortalAdapter(Adapter):
         return decision
 
 
+class MortalNode(Node):
+    """Dies around changes of plan that the driver has decided."""
+
+    def step(self, batch: Batch, *, clock: Clock, epoch: Epoch | None = None) -> Iterator[Any]:
+        """Before the new plan, after it, and while two plans run."""
+        if self.under_way is not None:
+            obey("track-running")
+        if epoch is not None and self.followed.is_new(epoch) and self.under_way is None:
+            obey("epoch-unadopted")
+        before, ended = self.followed, len(self.migrations)
+        first = True
+        for found in super().step(batch, clock=clock, epoch=epoch):
+            if first and self.followed != before:
+                obey("epoch-adopted")
+            first = False
+            yield found
+        if self.followed != before:
+            obey("epoch-adopted")
+        if any(m.strategy == "parallel-track" and m.end for m in self.migrations[ended:]):
+            obey("track-ended")
+
+
 class MortalOperator(JoinOperator):
     """Dies at each point of a batch, and has its parts do so."""
 
@@ -230,34 +253,20 @@ def arm(mortal: Mortal) -> None:
         _wrap_functions()
         sys.addaudithook(_audit)
         operator.__dict__["Arena"] = MortalArena
-        processor.__dict__["Adapter"] = MortalAdapter
+        node.__dict__["Adapter"] = MortalAdapter
+        task.__dict__["Node"] = MortalNode
     _here = mortal
     _lie(mortal.lies)
 
 
 def _wrap_functions() -> None:
-    """Put points around the steps of a migration."""
+    """Put a point into the middle of moving state."""
     recompute = moving_state.recompute
-
-    def mortal_migrate(*given: Any, **named: Any) -> Any:
-        if "choose" in named:  # the loop's; its own points are around this
-            return migrate(*given, **named)
-        obey("epoch-unadopted")
-        done = migrate(*given, **named)
-        obey("epoch-adopted")
-        return done
-
-    def mortal_settled(engine: Any) -> Any:
-        if isinstance(engine, ParallelTrack):
-            obey("track-running" if engine.migrating else "track-ended")
-        return settled(engine)
 
     def mortal_recompute(*given: Any) -> Any:
         obey("state-moving")
         return recompute(*given)
 
-    processor.__dict__["migrate"] = mortal_migrate
-    processor.__dict__["settled"] = mortal_settled
     moving_state.__dict__["recompute"] = mortal_recompute
 
 

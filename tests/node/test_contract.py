@@ -6,7 +6,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from plait.cluster.contract import (
+from plait.cluster.routing import route
+from plait.errors import CheckpointMismatch
+from plait.node.contract import (
     FORMAT,
     Contract,
     check_contract,
@@ -14,8 +16,6 @@ from plait.cluster.contract import (
     delays_before,
     routing_seed,
 )
-from plait.cluster.routing import route
-from plait.errors import CheckpointMismatch
 from plait.plan.examples import trades_quotes_news as query
 from plait.query.expr import Column
 from plait.query.query import Field, Output, Query, Stream

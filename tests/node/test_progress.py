@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from plait.cluster.processor import OwnEngines
-from plait.cluster.progress import Progress, progress
-from plait.cluster.report import Report
+from plait.node.progress import Progress, progress
+from plait.node.report import Report
+from plait.node.store import OwnEngines
 from plait.plan.examples import chain
 from plait.plan.jtree import mjoin
 from plait.query.query import Query
@@ -115,7 +115,8 @@ def test_what_could_not_be_written_is_counted_and_survives() -> None:
     cluster = Cluster(query, mjoin(query), 4)
     cluster.run(batch(query, 0, [1]))
     for what in ("reports", "event logs"):
-        cluster.processor.not_written(cluster.stores[2], what, f"{what}: no space")
+        task = cluster.processor.task(2, cluster.stores[2], OwnEngines())
+        task.not_written(what, f"{what}: no space")
     cluster.workers = (OwnEngines(),)
     deaths = iter([False, True])
     cluster.run(batch(query, 20, [1]), die=lambda p, step: next(deaths, False))

@@ -19,7 +19,7 @@ from plait.engine.times import BEFORE_ALL_TIMES
 from plait.query.query import Stream
 
 
-def followed(
+def progressed(
     streams: Sequence[Stream], newest: Sequence[int], heard: Sequence[int], clock: int
 ) -> list[int]:
     """How far the streams have come in event time, when idle ones follow the others.
@@ -28,9 +28,9 @@ def followed(
     event time, and `clock` are in milliseconds of the clock.
 
     >>> a, b = Stream("a", (), "ts", 5), Stream("b", (), "ts", 2, idle=60_000_000)
-    >>> followed((a, b), [100, 10], heard=[90_000, 30_000], clock=90_000)
+    >>> progressed((a, b), [100, 10], heard=[90_000, 30_000], clock=90_000)
     [100, 97]
-    >>> followed((a, b), [100, 10], heard=[90_000, 30_001], clock=90_000)
+    >>> progressed((a, b), [100, 10], heard=[90_000, 30_001], clock=90_000)
     [100, 10]
     """
     idle = [

@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 
 from plait.adapt.policy import Policy
-from plait.cluster.epochs import Epoch
+from plait.node.epochs import Epoch
 from plait.plan.examples import clique
 from plait.plan.jtree import Node, mjoin, parse_shape
 from plait.plan.routed import Teddies

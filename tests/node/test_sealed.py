@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.cluster.sealed import sealed, unsealed
 from plait.errors import SourceError
+from plait.node.sealed import sealed, unsealed
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -14,7 +14,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from plait.adapt.events import Event
-from plait.cluster.report import SUMMED, Report, plus
+from plait.node.report import SUMMED, Report, plus
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -132,7 +132,7 @@ def progress(
     those of whoever collected the reports, by batch. A processor whose last report is missing is
     taken as it was in the one before.
 
-    >>> from plait.cluster.report import Report
+    >>> from plait.node.report import Report
     >>> one = Report(0, 1, rows={"a": 2}, results=3, total={"rows": {"a": 9}, "results": 7})
     >>> found = progress([(0, [one], {})])
     >>> found.total.rows, found.total.results, found.batches[0].counted.results

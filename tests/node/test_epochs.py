@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from plait.cluster.epochs import Epoch, Followed
 from plait.errors import PlaitError, PlanError, SourceError
+from plait.node.epochs import Epoch, Followed
 from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
 

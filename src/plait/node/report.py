@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from plait.adapt.events import Event
-from plait.cluster.sealed import sealed, unsealed
 from plait.errors import SourceError
+from plait.node.sealed import sealed, unsealed
 
 SUMMED = (
     "rows",

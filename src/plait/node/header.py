@@ -1,0 +1,146 @@
+"""The header: all that a node knows beside the rows of its windows, as one value.
+
+With the rows in the store, a node is rebuilt from it. It is written with every batch, so it is of
+constant size. Its format has a version: a header of an earlier one is read, one of a later version
+is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from plait.engine.times import BEFORE_ALL_TIMES
+from plait.errors import CheckpointDamaged, CheckpointMismatch
+from plait.node.epochs import Followed
+from plait.plan.jtree import Join, Leaf
+from plait.plan.routed import Plan
+from plait.plan.serde import from_dict, to_dict
+from plait.query.query import Query
+
+VERSION = 2
+"""Headers of version 1 did not say it."""
+
+UNSAID = "unsaid"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a node knows after a batch."""
+
+    newest: tuple[int, ...]
+    """The newest event time of each stream."""
+    batch: int = 0
+    """How many batches it has joined."""
+    token: str = ""
+    """The name of this very state; empty before the first batch."""
+    heard: tuple[int, ...] | None = None
+    """When each stream was last heard of, in milliseconds."""
+    total: Mapping[str, Any] = field(default_factory=dict)
+    """Sums over all reports so far."""
+    followed: Followed = field(default_factory=Followed)
+    plan: Mapping[str, Any] | None = None
+    """The tree of joins that it runs; None for a router, which follows from the query."""
+    asked: Mapping[str, Any] | str | None = UNSAID
+    """The plan that the query was started with; version 0.1 did not always say."""
+    loop: Mapping[str, Any] | None = None
+    """What the adaptive loop knows."""
+    checksum: int | None = None
+    """Of which segments there are, and of the question that they are there for."""
+    unwritten: Mapping[str, int] = field(default_factory=dict)
+    """Reports and event logs that could not be written, and that no report has told yet."""
+    notes: tuple[str, ...] = ()
+    """What the next report is to tell, in sentences."""
+
+    @classmethod
+    def new(cls, query: Query) -> Header:
+        """Before the first batch."""
+        return cls((BEFORE_ALL_TIMES,) * len(query.streams))
+
+    def goes_on(self, plan: Plan) -> bool:
+        """Whether the query was started with this plan, as before."""
+        return self.asked == UNSAID or self.asked == stored_plan(plan)
+
+    def running(self, query: Query, plan: Plan) -> Plan:
+        """The plan to go on with: the one that ran, unless another one is asked for now."""
+        if self.plan is None or not self.goes_on(plan):
+            return plan
+        return from_dict(self.plan, query)
+
+    def to_json(self) -> str:
+        """For the store."""
+        return json.dumps(
+            {
+                "version": VERSION,
+                "batch": self.batch,
+                "token": self.token,
+                "newest": self.newest,
+                "heard": self.heard,
+                "total": self.total,
+                **self.followed.to_dict(),
+                "plan": self.plan,
+                "asked": self.asked,
+                "adapt": self.loop,
+                "state": self.checksum,
+                "unwritten": self.unwritten,
+                "notes": self.notes,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str, query: Query) -> Header:
+        """The inverse of `to_json`; a header of version 1 lacks some fields.
+
+        >>> from plait.plan.examples import clique
+        >>> header = Header((5, 7), 3, "t", (1, 2), notes=("a note",))
+        >>> Header.from_json(header.to_json(), clique(2)) == header
+        True
+        """
+        try:
+            given = json.loads(text)
+            version = given.get("version", 1)
+            if version > VERSION:
+                raise CheckpointMismatch(
+                    f"the state of a node was written by a later version of Plait (its header has "
+                    f"version {version}, this one knows {VERSION})",
+                    remedy="run the query with the version that wrote it",
+                )
+            heard = given.get("heard")
+            header = cls(
+                _ints(given["newest"]),
+                int(given["batch"]),
+                str(given["token"]),
+                None if heard is None else _ints(heard),
+                given.get("total", {}),
+                Followed.of(given),
+                given.get("plan"),
+                given.get("asked", UNSAID),
+                given.get("adapt"),
+                given.get("state"),
+                given.get("unwritten", {}),
+                tuple(given.get("notes", ())),
+            )
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CheckpointDamaged(
+                f"the header in the state of a node cannot be read: {error}",
+                remedy="put the files of the state back from a copy of the checkpoint, or begin "
+                "with a new checkpoint location",
+            ) from error
+        if len(header.newest) != len(query.streams):
+            raise CheckpointDamaged(
+                f"the header in the state of a node is about {len(header.newest)} streams, the "
+                f"query has {len(query.streams)}",
+                remedy="begin with a new checkpoint location",
+            )
+        return header
+
+
+def stored_plan(plan: Plan) -> dict[str, object] | None:
+    """A tree of joins in the types of JSON; a router follows from the query."""
+    return to_dict(plan) if isinstance(plan, Join | Leaf) else None
+
+
+def _ints(values: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(int(value) for value in values)

@@ -1,0 +1,397 @@
+"""A node: one engine, its plan and its watermarks, and what decides about them.
+
+*Correct output.* Over all steps, every result whose tuples came to this node, each exactly once,
+and every row that was set aside, with the reason. Nothing of that depends on plans.
+
+*Invariants.* A node is a state machine: what a step does follows from the node, the batch and what
+it is told. Clock, storage, commit and transport are its host's. A step admits the rows by the
+watermarks before the batch, moves the watermarks, joins, and lets the adaptive loop look. Plans
+change between batches, or between the pieces of a batch where the loop says so. Between two steps
+everything that a node knows is in its header, apart from the rows of its windows; so a node that
+was rebuilt from both finds the same results as one that went on.
+
+*Cost.* That of the engine, and a constant for each batch.
+
+*Ties and time.* Rows are late against the watermarks at the beginning of the batch. If many nodes
+are told the same progress of the streams, they have the same watermarks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from plait.adapt.adapter import Adapter
+from plait.adapt.decide import Decision
+from plait.adapt.loop import Setting
+from plait.engine.admission import LATE, NO_TIME, NULL_KEY
+from plait.engine.engines import Engine, make_engine
+from plait.engine.ingest import Admitted
+from plait.engine.migrate.choose import Chooser, moving_unless_dearer
+from plait.engine.migrate.parallel_track import ParallelTrack
+from plait.engine.migrate.record import Migration, Order, Strategy
+from plait.engine.migrate.strategy import check_request, migrate, plan_of, settled
+from plait.engine.purging import Purge
+from plait.engine.times import BEFORE_ALL_TIMES
+from plait.engine.watermarks import watermarks_of
+from plait.engine.windows import Windows
+from plait.errors import PlaitError
+from plait.kernels.memory import HEAP, Memory
+from plait.node.batch import Aside, Batch, add
+from plait.node.epochs import Epoch
+from plait.node.header import Header, stored_plan
+from plait.node.idle import progressed
+from plait.node.report import Report
+from plait.plan.jtree import Join, Leaf
+from plait.plan.routed import Plan
+from plait.query.query import Query
+from plait.tuning import USUAL, Tuning
+
+Clock = Callable[[], float]
+"""Seconds of any clock that goes on; it only measures how long things take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a node is set up with: a value that travels to wherever the node runs."""
+
+    query: Query
+    plan: Plan
+    adapt: Setting | None = None
+    """By what to change the plan while it runs; None leaves it as it is."""
+    tuning: Tuning = USUAL
+    seed: int = 0
+    """What the hashes inside the engine follow from; any will do, and it need not be durable."""
+    hash_bits: int = 64
+    purge: Purge = "watermark"
+    memory_limit: int | None = None
+
+    def engine(self, plan: Plan, memory: Memory = HEAP) -> Engine:
+        """An empty engine that runs a plan."""
+        windows = Windows(
+            self.query,
+            {},
+            hash_bits=self.hash_bits,
+            memory=memory,
+            purge=self.purge,
+            tuning=self.tuning,
+            seed=self.seed,
+        )
+        return make_engine(
+            self.query, plan, windows=windows, memory_limit=self.memory_limit, purge=self.purge
+        )
+
+
+class _Request(NamedTuple):
+    """A change of plan that waits for its turn."""
+
+    migration: Migration
+    choose: Chooser
+
+
+class Node:
+    """An engine at work, which goes on from a `header` with the `engine` of that state.
+
+    `number` is its number among the nodes of the query. With `every_batch`, the adaptive loop looks
+    after each batch, because it may be the last one that this process sees.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        header: Header | None = None,
+        engine: Engine | None = None,
+        *,
+        number: int = 0,
+        every_batch: bool = False,
+    ) -> None:
+        header = Header.new(setup.query) if header is None else header
+        self.setup = setup
+        self.query = setup.query
+        self.engine = setup.engine(setup.plan) if engine is None else engine
+        self.number = number
+        self.batch = header.batch
+        """How many batches it has joined, or is joining."""
+        self.newest = list(header.newest)
+        """The newest event time of each stream."""
+        self.followed = header.followed
+        """What it was told to run, and by whom."""
+        self.admitted: dict[int, Admitted] = {}
+        """What became of the rows of the last batch, by stream."""
+        self.migrations: list[Migration] = []
+        """The changes of plan that came to their end."""
+        self.report = Report(number, self.batch)
+        self._heard = header.heard
+        self._loop_state = header.loop
+        self._looked = False
+        self._queued: list[_Request] = []
+        self._waited: list[pa.RecordBatch] = []
+        self._busy = False
+        self._loop: Adapter | None = None
+        if setup.adapt is not None and isinstance(setup.plan, Join | Leaf):
+            self._loop = Adapter(
+                setup.adapt, state=header.loop, processor=number, every_batch=every_batch
+            )
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that runs, or that it is going to."""
+        return plan_of(self.engine)
+
+    @property
+    def watermarks(self) -> list[int]:
+        """The time below which a row of each stream is late."""
+        return watermarks_of(self.query, self.newest)
+
+    @property
+    def queued(self) -> list[Migration]:
+        """The changes of plan that wait for their turn."""
+        return [request.migration for request in self._queued]
+
+    def header(self, token: str, checksum: int) -> Header:
+        """What it knows after a batch, with the name of its state and the sum of its segments."""
+        return Header(
+            tuple(self.newest),
+            self.batch,
+            token,
+            self._heard,
+            self.report.total,
+            self.followed,
+            stored_plan(self.plan),
+            stored_plan(self.setup.plan),
+            self._loop_state if self._loop is None or not self._looked else self._loop.to_dict(),
+            checksum,
+        )
+
+    # -- one batch
+
+    def step(
+        self, batch: Batch, *, clock: Clock, epoch: Epoch | None = None
+    ) -> Iterator[pa.RecordBatch | Aside]:
+        """Join one batch; yields results and rows that are set aside, and must be exhausted.
+
+        Afterwards `report` tells what was done. A batch that is refused changes nothing. If the
+        `epoch` is new, the node goes on with its plan; in the middle of a migration, it does so in
+        a later batch.
+        """
+        self.report = Report(self.number, self.batch + 1)
+        self._obey(epoch)
+        watermarks = self.watermarks
+        # All streams first: a batch that is refused leaves nothing behind.
+        self.admitted = {
+            stream: self.engine.admit(stream, rows, watermarks[stream])
+            for stream, rows in batch.rows.items()
+        }
+        self.batch += 1
+        self._busy = True
+        began = clock()
+        self._count(batch)
+        yield from self._aside(batch)
+        self._advance(batch)
+        yield from self._counted(self._that_waited())
+        yield from self._counted(self._joined(epoch))
+        self._busy = False
+        self._settle()
+        yield from self._counted(self._that_waited())
+        self._close(clock() - began)
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """The results that still wait after the last batch; must be exhausted.
+
+        There are none unless the plan lets tuples wait beyond their batch, or a migration holds
+        results back.
+        """
+        yield from self._that_waited()
+        yield from self.engine.finish()
+
+    def _count(self, batch: Batch) -> None:
+        """Count the rows by what became of them, where nobody has done so before."""
+        report = self.report
+        report.routed = batch.routed
+        if batch.counts is not None:
+            counts = batch.counts
+            report.rows, report.null_times = counts.rows, counts.null_times
+            report.null_keys, report.filtered = counts.null_keys, counts.filtered
+            return
+        for stream, given in self.admitted.items():
+            name = self.query.names[stream]
+            add(report.rows, name, given.rows)
+            add(report.filtered, name, given.filtered)
+            add(report.null_times, name, _length(given.no_time))
+            add(report.null_keys, name, _length(given.no_key))
+
+    def _aside(self, batch: Batch) -> Iterator[Aside]:
+        """The rows that are not joined. Of several copies of a late row, the original counts."""
+        yield from batch.aside
+        for stream, given in self.admitted.items():
+            for reason, rows in ((NO_TIME, given.no_time), (NULL_KEY, given.no_key)):
+                if rows is not None and rows.num_rows:
+                    yield Aside(stream, reason, rows)
+            late = given.late
+            if late is None or given.is_late is None:
+                continue
+            originals = batch.originals.get(stream)
+            if originals is not None:
+                late = late.slice(0, int(np.count_nonzero(given.is_late[:originals])))
+            add(self.report.late, self.query.names[stream], late.num_rows)
+            if late.num_rows:
+                yield Aside(stream, LATE, late)
+
+    def _advance(self, batch: Batch) -> None:
+        """Move the watermarks as far as the streams have come."""
+        for stream, given in self.admitted.items():
+            self.newest[stream] = max(self.newest[stream], given.newest)
+        for stream, newest in batch.newest.items():
+            self.newest[stream] = max(self.newest[stream], newest)
+        if batch.clock is not None:
+            before = self._heard or (batch.clock,) * len(self.newest)
+            self._heard = tuple(
+                batch.clock if stream in batch.newest else since
+                for stream, since in enumerate(before)
+            )
+            self.newest = progressed(self.query.streams, self.newest, self._heard, batch.clock)
+
+    def _joined(self, epoch: Epoch | None) -> Iterator[pa.RecordBatch]:
+        """Join the batch; where the loop may choose the plan, in pieces that it looks at."""
+        arrivals = {stream: given.arrivals for stream, given in self.admitted.items()}
+        watermarks, loop = self.watermarks, self._loop
+        if loop is None or self.followed.holds(epoch):
+            yield from self.engine.push(arrivals, watermarks)
+            return
+        for piece in loop.pieces(self.engine, self.batch, arrivals, watermarks, max(self.newest)):
+            self._carry_out(loop, loop.foresee(self.engine, piece))
+            loop.begin(self.engine)
+            yield from loop.timed(self.engine.push(piece.arrivals, piece.watermarks))
+            self._carry_out(loop, loop.end(self.engine, piece))
+        self.report.events = loop.events()
+        self._looked = True
+
+    def _counted(self, found: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for results in found:
+            self.report.results += results.num_rows
+            yield results
+
+    def _that_waited(self) -> Iterator[pa.RecordBatch]:
+        """Results that an engine had not emitted when it was replaced."""
+        waited, self._waited = self._waited, []
+        yield from waited
+
+    def _close(self, seconds: float) -> None:
+        """Complete the report."""
+        report = self.report
+        report.plan = str(self.plan)
+        report.epoch = self.followed.last
+        report.seconds = {"join": seconds}
+        report.watermarks = {
+            name: mark
+            for name, mark in zip(self.query.names, self.watermarks, strict=True)
+            if mark > BEFORE_ALL_TIMES
+        }
+
+    # -- another plan
+
+    def migrate(
+        self,
+        plan: Plan,
+        strategy: Strategy | Literal["auto"] = "moving-state",
+        *,
+        order: Order = "any",
+        choose: Chooser = moving_unless_dearer,
+    ) -> Migration:
+        """Go on with another plan, and keep it until `release` is called.
+
+        Within a batch and while another migration is under way, the request is queued. Its turn
+        comes between two batches; if it is refused then, its record says so. What is refused here
+        changes nothing.
+        """
+        running = self._queued[-1].migration.new if self._queued else self.plan
+        check_request(self.query, running, plan, strategy, order)
+        self.followed = replace(self.followed, held=True)
+        request = _Request(Migration(strategy, running, plan, order), choose)
+        if self.engine.migrating or self._busy:
+            self._queued.append(request)
+            return request.migration
+        return self._begin(request)
+
+    def release(self) -> None:
+        """Let the loop choose the plan again."""
+        self.followed = replace(self.followed, held=False)
+
+    def _obey(self, epoch: Epoch | None) -> None:
+        """Go over to the plan of a new epoch."""
+        if epoch is None or not self.followed.is_new(epoch) or self.engine.migrating:
+            return
+        obeyed = True
+        if epoch.plan is not None and epoch.plan != self.plan:
+            wanted = Migration(epoch.strategy, self.plan, epoch.plan)
+            obeyed = not self._try(_Request(wanted, moving_unless_dearer)).refused
+        self.followed = self.followed.after(epoch, obeyed=obeyed)
+
+    def _carry_out(self, loop: Adapter, decision: Decision | None) -> None:
+        """Do what the loop has decided."""
+        if decision is None or decision.plan is None:
+            return
+        self._let_go()
+        wanted = Migration("auto", self.plan, decision.plan)
+        loop.carried_out(self._try(_Request(wanted, loop.chooser(self.engine))))
+
+    def _begin(self, request: _Request) -> Migration:
+        """Change the plan now; raises if that is refused."""
+        wanted = request.migration
+        done = migrate(
+            self.engine,
+            wanted.new,
+            wanted.strategy,
+            order=wanted.order,
+            start=self.batch,
+            choose=request.choose,
+        )
+        self.engine = done.engine
+        self._waited += done.waited
+        if not self.engine.migrating:
+            self.engine = settled(self.engine)
+            self._ended(done.record)
+        return done.record
+
+    def _try(self, request: _Request) -> Migration:
+        """Change the plan now. If that is refused, the query runs on and the record says why."""
+        try:
+            return self._begin(request)
+        except PlaitError as error:
+            record = replace(
+                request.migration, start=self.batch, end=self.batch, refused=str(error)
+            )
+            self._ended(record)
+            return record
+
+    def _settle(self) -> None:
+        """After a batch: let go of a plan that has nothing left to do, begin what was queued."""
+        self._let_go()
+        while self._queued and not self.engine.migrating:
+            self._try(self._queued.pop(0))
+        if (under_way := self.under_way) is not None:
+            self.report.migrations.append(under_way.to_dict())
+
+    @property
+    def under_way(self) -> Migration | None:
+        """The change of plan that is under way."""
+        engine = self.engine
+        return engine.record if isinstance(engine, ParallelTrack) and engine.migrating else None
+
+    def _let_go(self) -> None:
+        engine = self.engine
+        if isinstance(engine, ParallelTrack) and not engine.migrating:
+            self.engine = engine.new
+            self._ended(engine.record)
+
+    def _ended(self, record: Migration) -> None:
+        self.migrations.append(record)
+        self.report.migrations.append(record.to_dict())
+
+
+def _length(rows: pa.RecordBatch | None) -> int:
+    return 0 if rows is None else rows.num_rows
