@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -69,6 +69,9 @@ class LocalRun:
 
     `seed` is what the hashes of keys follow from. Where keys come from strangers, draw it at
     random: who knows it can choose keys that make every lookup slow.
+
+    `aside` is told the rows of each batch that are not joined, with the reason; `late` keeps those
+    that are late.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class LocalRun:
         budget: Budget | None = None,
         costs: Costs | None = None,
         seed: int = 0,
+        aside: Callable[[Aside], None] | None = None,
     ) -> None:
         self.query = query
         policy = Policy() if adapt is True else adapt
@@ -104,6 +108,7 @@ class LocalRun:
         self.events: list[Event] = []
         """What the adaptive loop did."""
         self._late: dict[str, list[pa.RecordBatch]] = {name: [] for name in query.names}
+        self._aside = aside
         self._finished = False
 
     @property
@@ -133,6 +138,8 @@ class LocalRun:
         step = self.node.step(batch_of_rows(self.query, batch), clock=time.perf_counter)
         for found in step:
             if isinstance(found, Aside):
+                if self._aside is not None:
+                    self._aside(found)
                 if found.reason == LATE:
                     self._late[self.query.names[found.stream]].append(found.rows)
                 continue

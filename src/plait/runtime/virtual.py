@@ -25,7 +25,7 @@ batches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -35,7 +35,9 @@ from numpy.typing import NDArray
 
 from plait.engine.migrate.record import Order, Strategy
 from plait.engine.purging import Purge
+from plait.engine.times import event_times
 from plait.errors import PlaitError, did_you_mean
+from plait.node.batch import Aside
 from plait.optimize.costs import DEFAULT, Costs
 from plait.plan.jtree import Node
 from plait.query.query import Query
@@ -64,7 +66,8 @@ class VirtualRun:
     """A query and a plan on one machine, with the rows of its streams to come.
 
     `tables` have the rows of each stream in order of time, from second 0 on; `feeds` are the links
-    that streams come through, a row being of size 1. `keep` keeps the results.
+    that streams come through, a row being of size 1. `keep` keeps the results. `aside` is told the
+    rows that are not joined.
     """
 
     def __init__(
@@ -80,11 +83,12 @@ class VirtualRun:
         quantum: float = 0.05,
         feeds: Mapping[str, Link] | None = None,
         keep: bool = False,
+        aside: Callable[[Aside], None] | None = None,
     ) -> None:
         if not quantum > 0:
             raise PlaitError(f"a quantum of {quantum} seconds", remedy="give one above 0")
         self.query = query
-        self.run = LocalRun(query, plan, purge=purge)
+        self.run = LocalRun(query, plan, purge=purge, aside=aside)
         self.machine = machine or Machine()
         self.quantum = quantum
         self.clock = 0.0
@@ -96,7 +100,8 @@ class VirtualRun:
             _Queue(s.name, tables[s.name], s.time, (feeds or {}).get(s.name)) for s in query.streams
         ]
         last = max((q.last for q in self._queues), default=0.0)
-        self._slices = int(last / quantum) + 1 if any(len(q) for q in self._queues) else 0
+        # Rows from before second 0 are all in the first slice.
+        self._slices = max(1, int(last / quantum) + 1) if any(map(len, self._queues)) else 0
         self._next = 0
         self._requests: list[Request] = []
         self._cleaning: float | None = None
@@ -233,7 +238,7 @@ class _Queue:
         self.name = name
         chunks = table.combine_chunks().to_batches()
         self._rows = chunks[0] if chunks else pa.RecordBatch.from_pylist([], table.schema)
-        stamps = table.column(time).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
+        stamps = event_times(self._rows.column(time))
         self._events: NDArray[np.float64] = stamps / _SECOND
         if np.any(np.diff(stamps) < 0):
             raise PlaitError(
