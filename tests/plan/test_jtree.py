@@ -33,9 +33,9 @@ def test_equal_plans_are_equal_values() -> None:
     assert Join((B, A), ((1,), (0,))) != AB
 
 
-@pytest.mark.parametrize("children", [(), (A,)])
-def test_a_join_has_two_children(children: tuple[Node, ...]) -> None:
-    with refused("a join needs at least two children"):
+@pytest.mark.parametrize(("children", "shape"), [((), "()"), ((A,), "(a)")])
+def test_a_join_has_two_children(children: tuple[Node, ...], shape: str) -> None:
+    with refused(f"the join {shape} has fewer than two children"):
         Join(children, ((),) * len(children))
 
 
@@ -93,7 +93,7 @@ def test_a_join_of_strangers_is_refused() -> None:
 )
 def test_a_shape_is_read_as_it_is_printed(text: str, shape: str | None) -> None:
     if shape is None:
-        with refused("a join needs at least two children"):
+        with refused("the join (b) has fewer than two children"):
             parse_shape(clique(3), text)
     else:
         assert str(parse_shape(clique(3), text)) == shape
@@ -107,7 +107,7 @@ def test_a_shape_is_read_as_it_is_printed(text: str, shape: str | None) -> None:
         (")", "there is a ')' too many in the shape ')'"),
         ("(a b c))", "the shape '(a b c))' goes on after its end: )"),
         ("(a b) c", "the shape '(a b) c' goes on after its end: c"),
-        ("()", "a join needs at least two children"),
+        ("()", "the join () has fewer than two children"),
         ("(a b)", "the plan (a b) lacks the stream 'c'"),
         ("((a b) (b c))", "the plan ((a b) (b c)) has the stream 'b' twice"),
         ("a", "the plan a lacks the stream 'b'"),
@@ -162,6 +162,12 @@ def test_a_shape_of_more_levels_than_streams_is_refused(levels: int) -> None:
     for text in ("(" * levels + "a" + ")" * levels, "(" * levels, "(a " * levels):
         with pytest.raises(PlanError, match="nested deeper than 3 levels"):
             parse_shape(query, text)
+
+
+def test_a_stream_that_is_there_very_often_is_refused_at_once() -> None:
+    # Probe orders of so many children would take days.
+    with pytest.raises(PlanError, match=r"^the plan \(a b b b .*… has the stream 'b' twice$"):
+        parse_shape(clique(3), f"(a {'b ' * 100_000})")
 
 
 def test_a_shape_that_the_stack_does_not_hold_is_refused() -> None:

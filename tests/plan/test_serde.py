@@ -159,7 +159,7 @@ def join_of(children: object, orders: object) -> dict[str, object]:
             plan_of(join_of([A, B], [[True], [0]])),
             "$.plan.orders[0][0] is true, not the position of a child",
         ),
-        (plan_of(join_of([A], [[]])), "$.plan: a join needs at least two children"),
+        (plan_of(join_of([A], [[]])), "$.plan: the join (a) has fewer than two children"),
         (
             plan_of(join_of([A, B], [[1]])),
             "$.plan: the join (a b) has 2 children but 1 probe orders; give one order for each "

@@ -20,6 +20,9 @@ from plait.query.names import quoted, unquoted
 from plait.query.names import tokens as tokens_of
 from plait.query.query import Query
 
+_LONGEST_SHOWN = 200
+"""Characters of a text that an error repeats."""
+
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
@@ -56,7 +59,7 @@ class Join:
 
     def __post_init__(self) -> None:
         if len(self.children) < 2:
-            raise PlanError("a join needs at least two children")
+            raise PlanError(f"the join {self} has fewer than two children")
         if len(self.orders) != len(self.children):
             raise PlanError(
                 f"the join {self} has {len(self.children)} children but {len(self.orders)} "
@@ -151,53 +154,46 @@ def parse_shape(query: Query, text: str) -> Node:
     >>> parse_shape(chain(3), "((a b) c)").streams
     ('a', 'b', 'c')
     """
-    tokens = tokens_of(text)
-    _check_depth(query, tokens)
-    position = 0
-
-    def node() -> Node:
-        nonlocal position
-        if position >= len(tokens):
-            raise PlanError(f"the shape {text!r} ends too early", remedy="close every '('")
-        token = tokens[position]
-        position += 1
-        if token == ")":
-            raise PlanError(f"there is a ')' too many in the shape {text!r}")
-        if token != "(":
-            name = unquoted(token)
-            query.index(name)
-            return Leaf(name)
-        children = []
-        while position < len(tokens) and tokens[position] != ")":
-            children.append(node())
-        if position >= len(tokens):
-            raise PlanError(f"the shape {text!r} ends too early", remedy="close every '('")
-        position += 1
-        return joined(query, children)
-
+    short = text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+    unfinished: list[list[Node]] = []  # the children so far of each join that is open
+    tree: Node | None = None
+    names: list[str] = []
     try:
-        tree = node()
-        if position != len(tokens):
-            rest = " ".join(tokens[position:])
-            raise PlanError(f"the shape {text!r} goes on after its end: {rest}")
+        for token in tokens_of(text):
+            if tree is not None:
+                raise PlanError(f"the shape {short!r} goes on after its end: {token}")
+            if token == "(":
+                if len(unfinished) == len(query.names):
+                    raise PlanError(
+                        f"the shape is nested deeper than {len(query.names)} levels",
+                        remedy=f"a plan of {len(query.names)} streams has at most one join less",
+                    )
+                unfinished.append([])
+                continue
+            if token == ")":
+                if not unfinished:
+                    raise PlanError(f"there is a ')' too many in the shape {short!r}")
+                # Before `joined`: the probe orders of a million children take for ever.
+                if len(set(names)) < len(names):
+                    twice = next(name for name in names if names.count(name) > 1)
+                    raise PlanError(f"the plan {short} has the stream {twice!r} twice")
+                node: Node = joined(query, unfinished.pop())
+            else:
+                names.append(unquoted(token))
+                query.index(names[-1])
+                node = Leaf(names[-1])
+            if unfinished:
+                unfinished[-1].append(node)
+            else:
+                tree = node
+        if tree is None:
+            raise PlanError(f"the shape {short!r} ends too early", remedy="close every '('")
         check_plan(query, tree)
     except RecursionError:
         raise PlanError(
             "the shape is nested too deeply", remedy="join more streams at a time"
         ) from None
     return tree
-
-
-def _check_depth(query: Query, tokens: Sequence[str]) -> None:
-    """Refuse more levels than a plan can have: each join has at least one stream to itself."""
-    depth = 0
-    for token in tokens:
-        depth += (token == "(") - (token == ")")
-        if depth > len(query.names):
-            raise PlanError(
-                f"the shape is nested deeper than {len(query.names)} levels",
-                remedy=f"a plan of {len(query.names)} streams has at most one join less",
-            )
 
 
 def check_plan(query: Query, plan: Node) -> None:
