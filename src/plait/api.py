@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from plait.errors import PolicyError, QueryError, SourceError
 from plait.plan.explain import explain
-from plait.plan.jtree import Node, mjoin, parse_shape
-from plait.plan.routed import Routed, routed
+from plait.plan.jtree import mjoin
+from plait.plan.routed import Plan, Routed, routed
+from plait.plan.text import Given, read_plan
 from plait.query import builder
 from plait.query.durations import Duration
 from plait.query.query import Lateness, Query
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from plait.optimize.budget import Budget
     from plait.optimize.planning import Planned
     from plait.optimize.statistics import Statistics
-    from plait.runtime.run import Results
+    from plait.runtime.run import Execution, Results
 
 
 _OVERDRAFT = 0.05
@@ -120,12 +121,32 @@ class _Runnable:
 
         return plan_query(self.query, self.known, self.limits, load())
 
-    def _chosen(self, plan: Node | str | None) -> Node:
-        if plan is None and (self.limits is not None or self.known is not None):
-            return self.planned.require()
-        return _plan(self.query, plan)
+    def plan(self, plan: Given = None) -> Plan:
+        """The plan that answers the question: the one given, or else the one that is chosen.
 
-    def explain(self, plan: Node | str | None = None, *, processors: int | None = None) -> str:
+        A plan is given as the shape of a tree, "((a b) c)", as "mjoin", as a router, "teddies" or
+        "eddies (random)", as the JSON that `plait explain --json` writes, or as a value that this
+        method returned. Without one it is the router that `engine` named, or the best plan within
+        the budget or by the statistics, or else one mjoin.
+
+        >>> row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
+        >>> asked = join(a=row, b=row, c=row).on("a.k = b.k", "b.k = c.k").within("5 seconds")
+        >>> str(asked.plan()), str(asked.plan("((a b) c)")), str(asked.plan("teddies"))
+        ('(a b c)', '((a b) c)', 'teddies (ordered)')
+        """
+        return read_plan(self.query, plan, self._choice)
+
+    def _choice(self, query: Query) -> Plan:
+        if self.router is not None:
+            return self.router
+        return self.planned.require() if self._informed else mjoin(query)
+
+    @property
+    def _informed(self) -> bool:
+        """Whether anything is known by which a plan can be chosen."""
+        return self.limits is not None or self.known is not None
+
+    def explain(self, plan: Given = None, *, processors: int | None = None) -> str:
         """The question and the plan that answers it, as a text for people.
 
         With a budget or statistics, also what the plan is estimated to need, and why this one.
@@ -144,35 +165,49 @@ class _Runnable:
 
         return f"{text}\n\n{explain_routing(self.query, route(self.query.graph, count))}"
 
-    def _explained(self, plan: Node | str | None) -> str:
-        if plan is None and self.router is not None:
-            question, _, _ = explain(self.query, mjoin(self.query)).partition("\n\n")
-            return f"{question}\n\nplan {self.router}: decided for each packet at run time"
-        if plan is None and (self.limits is not None or self.known is not None):
+    def _explained(self, plan: Given) -> str:
+        if plan is None and self.router is None and self._informed:
             return self.planned.explain()
-        return explain(self.query, _plan(self.query, plan))
+        return explain(self.query, self.plan(plan))
 
     def run(self, **options: Any) -> Results:
         """The results over tables or batches in this process; see `plait.runtime.run.run`."""
         from plait.runtime.run import run
 
+        return run(self, **self._options(options))
+
+    def start(self, **options: Any) -> Execution:
+        """A run in this process whose results are taken as they are found.
+
+        The options are those of `run`, and `late`, a function that is handed the late rows.
+
+        >>> at = pa.array([0, 1_000_000], pa.timestamp("us"))
+        >>> rows = pa.table({"k": [1, 2], "ts": at})
+        >>> asked = join(a=rows, b=rows).on("a.k = b.k").within("5 seconds").select("a.k")
+        >>> under_way = asked.start(batch_rows=2)
+        >>> [batch.to_pydict() for batch in under_way.results()], under_way.rows
+        ([{'k': [1]}, {'k': [2]}], 4)
+        """
+        from plait.runtime.run import Execution
+
+        return Execution(self.query, self.sources, **self._options(options))
+
+    def _options(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options of a run, with what was said about the question beforehand."""
         policy = self._policy(options.get("plan"))
-        if options.get("plan") is None:
-            if self.router is not None:
-                options["plan"] = self.router
-            elif self.limits is not None or self.known is not None:
-                options["plan"] = self._chosen(None)
+        found = {"adapt": policy, "budget": self.limits, **options}
+        if found.get("plan") is None:
+            found["plan"] = self.plan()
         if self.enforced and self.limits is not None and self.limits.memory is not None:
             # Changing plans needs a moment in which the limit is exceeded a little.
             most = self.limits.memory * (1.0 if policy is None else 1 + _OVERDRAFT)
-            options.setdefault("memory_limit", int(most))
-        options.setdefault("adapt", policy)
-        return run(self, budget=self.limits, **options)
+            found.setdefault("memory_limit", int(most))
+        return found
 
     def to_df(
         self,
         *,
-        plan: Node | str | None = None,
+        plan: Given = None,
         processors: int | None = None,
         late: bool | str = False,
         checkpoint: str | None = None,
@@ -198,8 +233,7 @@ class _Runnable:
                     f"the source of {stream!r} is a {type(source).__name__}, not a DataFrame",
                     remedy="give Spark DataFrames, or use run() for tables",
                 )
-        runs = self.router if plan is None and self.router is not None else self._chosen(plan)
-        policy = self._policy(plan)
+        runs, policy = self.plan(plan), self._policy(plan)
         return results(
             query, self.sources, runs, processors, late, checkpoint, name, policy, self.limits
         )
@@ -225,14 +259,21 @@ class Join(_Runnable, builder.JoinBuilder):
 
 
 @dataclass(frozen=True, slots=True)
-class Sql(_Runnable, builder.SqlQuery):
+class Sql(_Runnable):
     """A join asked in SQL that can be run. Start one with `plait.sql`."""
 
+    query: Query
+    sources: Mapping[str, Any]
+    """The sources by stream name; two streams may be one table."""
     limits: Budget | None = None
     known: Statistics | None = None
     router: Routed | None = None
     enforced: bool = True
     adaptive: Policy | bool | None = None
+
+    def build(self) -> Query:
+        """The question as a checked value."""
+        return self.query
 
 
 def join(**sources: Any) -> Join:
@@ -320,12 +361,6 @@ def _watermarked(sources: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
             if len(delays) == 1:
                 found[name] = next(iter(delays.items()))
     return found
-
-
-def _plan(query: Query, plan: Node | str | None) -> Node:
-    if plan is None:
-        return mjoin(query)
-    return parse_shape(query, plan) if isinstance(plan, str) else plan
 
 
 class _Schemas(Mapping[str, pa.Schema]):

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from plait.engine.routing import Choice, Lottery, Ordered, Policy, Random, make_policy
 from plait.errors import PlanError
-from plait.plan.routed import POLICIES, Eddies, Teddies, parse_routed, routed
+from plait.plan.routed import POLICIES, Eddies, Teddies, routed
+from plait.plan.text import read_router
 
 A, B, C = 1, 2, 4
 
@@ -158,4 +159,4 @@ def test_unknown_engines_are_refused() -> None:
 
 @pytest.mark.parametrize("router", [Eddies(policy="random"), Teddies(), Teddies(policy="lottery")])
 def test_what_a_router_prints_names_it(router: Eddies | Teddies) -> None:
-    assert parse_routed(str(router)) == router
+    assert read_router(str(router)) == router

@@ -21,10 +21,10 @@ from plait.adapt.replay import replay, summary
 from plait.errors import PlaitError
 from plait.plan.examples import chain
 from plait.plan.serde import dumps, loads
+from plait.plan.text import read_plan
 from plait.query.query import Query
 from plait.query.serde import query_from_dict, query_to_dict
 from plait.query.sql import parse_query
-from plait.runtime.run import parse_plan
 from plait.runtime.sources.csv import CsvSource
 from plait.runtime.sources.jsonl import JsonlSource
 from plait.runtime.sources.parquet import ParquetSource
@@ -130,10 +130,10 @@ def sql(data: bytes) -> None:
 def plan(data: bytes) -> None:
     """Texts of plans."""
     try:
-        found = parse_plan(QUERY, data.decode("utf-8", "replace"))
+        found = read_plan(QUERY, data.decode("utf-8", "replace"))
     except PlaitError:
         return
-    assert parse_plan(QUERY, str(found)) == found or not hasattr(found, "children")
+    assert read_plan(QUERY, str(found)) == found or not hasattr(found, "children")
 
 
 def plan_json(data: bytes) -> None:

@@ -28,7 +28,8 @@ from plait.bench.report import Note, Report, Series, at_most, equal, ratio_sprea
 from plait.bench.spark.pauses import pauses_on_spark
 from plait.bench.workloads import RATE, keyed_query, keyed_tables
 from plait.engine.migrate.record import Migration, Order
-from plait.plan.jtree import Node, parse_shape
+from plait.plan.jtree import Node
+from plait.plan.text import read_tree
 from plait.query.query import Query
 from plait.runtime.local import LocalRun
 from plait.testing.checksum import checksum
@@ -79,7 +80,7 @@ def _moving_state(report: Report, options: Options, note: Note) -> None:
     domains = {"k1": 100 * options.rows, "k2": max(1, options.rows // options.partners)}
     tables = keyed_tables(query, options.rows, domains, options.seed)
     batches = _cut(tables, options.batches)
-    old, new = parse_shape(query, _OLD), parse_shape(query, _NEW)
+    old, new = read_tree(query, _OLD), read_tree(query, _NEW)
     pauses, moves, ordinary = list[float](), list[float](), list[float]()
     states, done = list[object](), Migration("moving-state", old, new)
     for repeat in range(options.repeats + 1):
@@ -129,7 +130,7 @@ def _parallel_track(report: Report, options: Options, note: Note) -> None:
     tables = keyed_tables(query, 4 * options.window_rows, domains, options.seed)
     batches = _cut(tables, 4 * options.window_batches)
     start = 2 * options.window_batches
-    old, new = parse_shape(query, _OLD), parse_shape(query, _NEW)
+    old, new = read_tree(query, _OLD), read_tree(query, _NEW)
     orders: tuple[Order, ...] = ("any", "timestamp")
     costs: dict[str, list[float]] = {order: [] for order in orders}
     pauses: dict[str, list[float]] = {order: [] for order in orders}

@@ -70,7 +70,8 @@ PlanOption = Annotated[
     typer.Option(
         "--plan",
         metavar="SHAPE",
-        help='The join tree, for example "((a b) c)"; or eddies or teddies, which do without.',
+        help='The join tree, for example "((a b) c)", or mjoin; or eddies or teddies, which do '
+        "without.",
     ),
 ]
 EngineOption = Annotated[
@@ -85,7 +86,9 @@ EngineOption = Annotated[
 PlanFileOption = Annotated[
     Path | None,
     typer.Option(
-        "--plan-file", metavar="JSON", help="The plan, as plait explain --json writes it."
+        "--plan-file",
+        metavar="FILE",
+        help="A file with the plan: JSON as plait explain --json writes it, or what --plan takes.",
     ),
 ]
 StatsOption = Annotated[

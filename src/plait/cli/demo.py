@@ -10,20 +10,18 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from plait.api import Sql, sql
 from plait.cli.live import Watch, throttled, waiting
 from plait.cli.market import DISORDER, QUERY, WATERMARK, market
 from plait.cli.outputs import show_table
 from plait.cli.show import aligned, count, moment, on_terminal, say, size
 from plait.errors import PlaitError
-from plait.plan.explain import explain
-from plait.plan.jtree import mjoin
-from plait.query.builder import SqlQuery, sql
 from plait.query.durations import show_micros
 from plait.runtime.run import Execution
 from plait.runtime.spark import java
@@ -58,9 +56,8 @@ def show_demo(seconds: float, seed: int, *, local: bool = False) -> None:
     _title("The question: which trades were above the ask, soon after an order and news?")
     say(QUERY)
     asked = sql(tables, QUERY, watermark=WATERMARK)
-    plan = mjoin(asked.query)
     _title("The plan")
-    say(explain(asked.query, plan).partition("\n\n")[2])
+    say(asked.explain().partition("\n\n")[2])
     if not local and (why := java.missing()):
         say(f"\nThis runs in one process, without Spark: {why}.", style="bold yellow")
         local = True
@@ -82,7 +79,7 @@ def show_demo(seconds: float, seed: int, *, local: bool = False) -> None:
         )
 
 
-def _run_on_spark(asked: SqlQuery, tables: dict[str, pa.Table]) -> tuple[Answer, pa.Table]:
+def _run_on_spark(asked: Sql, tables: dict[str, pa.Table]) -> tuple[Answer, pa.Table]:
     """The answer, read back from the files that Spark wrote, and some of the results."""
     from plait.cli.demo_spark import run_on_spark, summary
 
@@ -107,14 +104,15 @@ def _run_on_spark(asked: SqlQuery, tables: dict[str, pa.Table]) -> tuple[Answer,
     return Answer(results, total % 2**64, ran.seconds), table
 
 
-def _run(asked: SqlQuery) -> tuple[Answer, pa.Table]:
+def _run(asked: Sql) -> tuple[Answer, pa.Table]:
     """The answer, and some of the results."""
     # The first rows of any run load the compiled kernels; they do not count.
+    asked = asked.adapt(False)
     first = {name: table.slice(0, 1000) for name, table in asked.sources.items()}
-    for _ in Execution(asked.query, first, order="file").results():
+    for _ in replace(asked, sources=first).start(order="file").results():
         pass
     # In the order of arrival: what is out of order stays so, and the watermarks must cope.
-    execution = Execution(asked.query, asked.sources, order="file", batch_seconds=BATCH_SECONDS)
+    execution = asked.start(order="file", batch_seconds=BATCH_SECONDS)
     sample: list[pa.RecordBatch] = []
     total, checking = 0, 0.0
     with _display(execution) as watch:
@@ -137,7 +135,7 @@ def _run(asked: SqlQuery) -> tuple[Answer, pa.Table]:
     return Answer(counts.results, total % 2**64, seconds), table
 
 
-def _prove(asked: SqlQuery, answer: Answer) -> None:
+def _prove(asked: Sql, answer: Answer) -> None:
     if importlib.util.find_spec("duckdb") is None:
         say("DuckDB is not installed; with it (pip install 'plait[bench]') the demo checks itself.")
         return

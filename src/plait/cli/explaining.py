@@ -9,37 +9,27 @@ from plait.cli.inputs import Inputs
 from plait.cli.planning import Limits
 from plait.cli.show import say
 from plait.errors import PlanError
-from plait.plan.explain import explain
-from plait.plan.jtree import Node, mjoin
+from plait.plan.jtree import Node
 from plait.plan.labels import class_texts
-from plait.plan.routed import Plan
 from plait.plan.serde import to_dict
 from plait.query.query import Query
 
 
 def explain_query(inputs: Inputs, limits: Limits, *, as_json: bool) -> None:
     """Print the query and its plan; with statistics or limits, the plan that is chosen by them."""
-    query = inputs.asked().query
-    if limits.given and inputs.plan is None and inputs.plan_file is None:
-        found = limits.planned(query)
-        described = {"query": query_to_dict(query), **found.to_dict()}
-        say(json.dumps(described, indent=2) if as_json else found.explain())
-        return
-    plan = inputs.tree(query)
+    asked = limits.applied(inputs.asked())
+    plan = inputs.plan_for(asked)
     if not as_json:
-        say(explained(query, plan))
+        say(asked.explain(plan))
         return
-    if not isinstance(plan, Node):
-        raise PlanError(f"{plan} has no form in JSON", remedy="leave --json out")
-    say(json.dumps({"query": query_to_dict(query), "plan": to_dict(plan)}, indent=2))
-
-
-def explained(query: Query, plan: Plan) -> str:
-    """The query and what runs it, as a text for people."""
-    if isinstance(plan, Node):
-        return explain(query, plan)
-    question, _, _ = explain(query, mjoin(query)).partition("\n\n")
-    return f"{question}\n\nplan {plan}: decided for each tuple at run time"
+    query = {"query": query_to_dict(asked.query)}
+    if plan is None and (asked.limits is not None or asked.known is not None):
+        say(json.dumps(query | asked.planned.to_dict(), indent=2))
+        return
+    runs = asked.plan(plan)
+    if not isinstance(runs, Node):
+        raise PlanError(f"{runs} has no form in JSON", remedy="leave --json out")
+    say(json.dumps(query | {"plan": to_dict(runs)}, indent=2))
 
 
 def query_to_dict(query: Query) -> dict[str, Any]:

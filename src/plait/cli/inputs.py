@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from plait.api import Sql, sql
 from plait.errors import (
     DuplicateName,
     PlaitError,
@@ -22,13 +22,9 @@ from plait.errors import (
     UnknownStream,
     did_you_mean,
 )
-from plait.plan.jtree import mjoin
-from plait.plan.routed import ENGINES, Plan, parse_routed
-from plait.plan.serde import from_dict, loads
-from plait.query.builder import SqlQuery, sql
-from plait.query.query import Query
+from plait.plan.routed import Plan
+from plait.plan.text import read_router
 from plait.runtime.drafts import FileId, file_id
-from plait.runtime.run import parse_plan
 from plait.runtime.sources import EpochSource, Source, check_time, open_source
 from plait.runtime.sources.bad import DEFAULT_LIMIT
 from plait.runtime.sources.epoch import UNITS
@@ -53,11 +49,11 @@ class Inputs:
     plan_file: Path | None
     max_bad_rows: int = DEFAULT_LIMIT
 
-    def asked(self) -> SqlQuery:
+    def asked(self) -> Sql:
         """The query with its sources, or the error that names the option at fault."""
         return self.asked_and_titles()[0]
 
-    def asked_and_titles(self) -> tuple[SqlQuery, dict[str, str]]:
+    def asked_and_titles(self) -> tuple[Sql, dict[str, str]]:
         """The query with its sources, and a title for each stream: its table, if unique."""
         text = self.sql_text()
         paths = named(self.streams or (), "--stream", "trades=trades.parquet")
@@ -104,23 +100,18 @@ class Inputs:
             paths += input_files(path)
         return frozenset(found for path in paths if (found := file_id(path)) is not None)
 
-    def tree(self, query: Query) -> Plan:
-        """The plan to run."""
+    def plan_for(self, asked: Sql) -> Plan | None:
+        """The plan that --plan or --plan-file gives, None if neither does."""
         if self.plan is not None and self.plan_file is not None:
             raise PlanError("--plan and --plan-file are both given", remedy="leave one out")
-        if self.plan is not None:
-            return parse_plan(query, self.plan)
         if self.plan_file is None:
-            return mjoin(query)
+            return None if self.plan is None else asked.plan(self.plan)
         text = read_text(self.plan_file)
         try:
-            value = json.loads(text)
-        except ValueError:
-            return loads(text, query)
-        except RecursionError:
-            raise too_deep(self.plan_file) from None
-        explained = isinstance(value, dict) and "query" in value and "plan" in value
-        return from_dict(value["plan"] if explained else value, query)
+            return asked.plan(text)
+        except PlaitError as error:
+            error.message = f"{printable(self.plan_file)}: {error.message}"
+            raise
 
     def sql_text(self) -> str:
         """The query as it was written."""
@@ -172,12 +163,10 @@ def engine_or_plan(engine: str | None, plan: str | None) -> str | None:
         return plan
     if plan is not None:
         raise PlanError("--engine and --plan are both given", remedy="leave one out")
-    if parse_routed(engine) is None:
-        raise PlanError(f"there is no engine {engine!r}", remedy=did_you_mean(engine, ENGINES))
-    return engine
+    return str(read_router(engine))
 
 
-def _titles(asked: SqlQuery, tables: Mapping[str, Source]) -> dict[str, str]:
+def _titles(asked: Sql, tables: Mapping[str, Source]) -> dict[str, str]:
     origin = {
         stream: next(name for name, table in tables.items() if table is source)
         for stream, source in asked.sources.items()

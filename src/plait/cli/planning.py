@@ -10,15 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from plait.api import Sql, sql
 from plait.cli.inputs import Inputs, per_stream, read_text, too_deep
 from plait.cli.show import console, on_terminal, say
 from plait.errors import StatisticsError
-from plait.optimize.budget import Budget
-from plait.optimize.costs import costs_path, load, save
-from plait.optimize.planning import Planned, plan_query
-from plait.optimize.statistics import Statistics, read_statistics
-from plait.query.builder import sql
-from plait.query.query import Query
+from plait.optimize.costs import costs_path, save
+from plait.optimize.statistics import read_statistics
 from plait.runtime.drafts import writing
 
 
@@ -30,19 +27,15 @@ class Limits:
     cpu: float | None = None
     memory: str | None = None
 
-    @property
-    def given(self) -> bool:
-        """Whether anything was said."""
-        return self.stats is not None or self.cpu is not None or self.memory is not None
-
-    def planned(self, query: Query) -> Planned:
-        """The plan under these limits."""
-        known = Statistics()
+    def applied(self, asked: Sql) -> Sql:
+        """The question with what is known of its streams, and with what there is to answer it."""
         if self.stats is not None:
             data = stats_file(self.stats)
             data.pop("columns", None)
-            known = read_statistics(data, str(self.stats))
-        return plan_query(query, known, Budget.of(self.cpu, self.memory), load())
+            asked = asked.statistics(read_statistics(data, str(self.stats)))
+        if self.cpu is not None or self.memory is not None:
+            asked = asked.budget(cpu=self.cpu, memory=self.memory)
+        return asked
 
 
 def stats_file(path: Path) -> dict[str, Any]:
@@ -60,21 +53,21 @@ def stats_file(path: Path) -> dict[str, Any]:
 
 def plan(inputs: Inputs, limits: Limits, *, as_json: bool) -> int:
     """Choose a plan, from files or from the columns in the statistics; 1 if none is qualified."""
-    found = limits.planned(_query(inputs, limits))
+    found = limits.applied(_asked(inputs, limits)).planned
     say(json.dumps(found.to_dict(), indent=2) if as_json else found.explain())
     return 0 if found.qualified else 1
 
 
-def _query(inputs: Inputs, limits: Limits) -> Query:
+def _asked(inputs: Inputs, limits: Limits) -> Sql:
     columns = stats_file(limits.stats).get("columns") if limits.stats is not None else None
     if inputs.streams or columns is None:
-        return inputs.asked().query
+        return inputs.asked()
     schemas = _schemas(columns, str(limits.stats))
     times = per_stream(inputs.times or (), "--time", "ts", schemas)
     if isinstance(times, str):
         times = dict.fromkeys(schemas, times)
     late = per_stream(inputs.watermarks or (), "--watermark", '"2 seconds"', schemas)
-    return sql(schemas, inputs.sql_text(), time=times, watermark=late).query
+    return sql(schemas, inputs.sql_text(), time=times, watermark=late)
 
 
 def _schemas(columns: object, where: str) -> dict[str, pa.Schema]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from plait.adapt.policy import Policy
-from plait.cli.explaining import explained
 from plait.cli.inputs import Inputs
 from plait.cli.live import progress, waiting
 from plait.cli.outputs import Outputs, Preview, RunOptions, distinct
@@ -19,22 +17,20 @@ from plait.runtime.run import Execution
 def run_query(inputs: Inputs, options: RunOptions) -> None:
     """Run to the end, and say what became of the rows."""
     asked, titles = inputs.asked_and_titles()
-    query = asked.query
-    plan = inputs.tree(query)
+    plan = inputs.plan_for(asked)
+    if options.adapt is not None:
+        asked = asked.adapt(options.adapt)
     if options.explain:
-        say(explained(query, plan) + "\n")
+        say(asked.explain(plan) + "\n")
     with ExitStack() as files:
-        outputs = Outputs(files, query, titles, options, inputs.files())
+        outputs = Outputs(files, asked.query, titles, options, inputs.files())
         with waiting("looking at the event times ...", quiet=options.quiet):
-            execution = Execution(
-                query,
-                asked.sources,
+            execution = asked.start(
                 plan=plan,
                 order=options.order,
                 batch_rows=options.batch_rows,
                 batch_seconds=options.batch_seconds,
                 late=outputs.write_late if options.late is not None else None,
-                adapt=Policy() if _adapts(inputs, options) else None,
             )
         with progress(execution, quiet=options.quiet) as watch:
             for results in execution.results(watch):
@@ -51,11 +47,6 @@ def run_query(inputs: Inputs, options: RunOptions) -> None:
 
 def _plan_text(plan: Plan) -> str:
     return plan_label(plan) if isinstance(plan, Join | Leaf) else str(plan)
-
-
-def _adapts(inputs: Inputs, options: RunOptions) -> bool:
-    given = inputs.plan is not None or inputs.plan_file is not None
-    return not given if options.adapt is None else options.adapt
 
 
 def summary(execution: Execution, titles: dict[str, str], options: RunOptions) -> None:

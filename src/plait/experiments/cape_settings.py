@@ -31,7 +31,8 @@ from plait.optimize.costs import DEFAULT, PAPER, Costs
 from plait.optimize.migration_cost import JoinKind, Prediction, predict, terms_of
 from plait.optimize.model import Model
 from plait.optimize.statistics import Statistics
-from plait.plan.jtree import Node, parse_shape
+from plait.plan.jtree import Node
+from plait.plan.text import read_tree
 from plait.query.bounds import global_window
 from plait.query.query import Query
 from plait.runtime.accounting import Account, Meter
@@ -73,7 +74,7 @@ class Setting:
 
     def plan(self, shape: str) -> Node:
         """A plan by its shape."""
-        return parse_shape(self.query, shape)
+        return read_tree(self.query, shape)
 
     def tables(self, seconds: float, seed: int) -> dict[str, pa.Table]:
         """The streams."""

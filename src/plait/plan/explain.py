@@ -7,6 +7,8 @@ has one line per input, which says what a new tuple of that input does:
 
 It probes the window of quotes by the key sym, checks condition [1] on what it finds, and probes
 news with what is left. `trades⋈quotes` is the state that keeps the joined tuples of the two.
+
+A router has no tree: the lower half says who decides, and for how many tuples at a time.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from dataclasses import dataclass
 
 from plait.plan.jtree import Join, Leaf, Node, check_plan
 from plait.plan.labels import class_labels, class_texts, key_label, state_label
+from plait.plan.routed import Eddies, Plan, Teddies
 from plait.plan.steps import indexes, on_arrival, steps, stream_set
 from plait.query.bounds import show
 from plait.query.durations import show_micros
@@ -28,8 +31,8 @@ WIDTH = 100
 Notes = Mapping[frozenset[str], str]
 
 
-def explain(query: Query, plan: Node, notes: Notes | None = None) -> str:
-    """The query, and the plan as a tree of joins and windows.
+def explain(query: Query, plan: Plan, notes: Notes | None = None) -> str:
+    """The query, and the plan as a tree of joins and windows, or the router in its place.
 
     `notes` adds a remark (say, an estimated cost) to the operators and windows with these stream
     sets; one for a stream set that the plan does not have is left out.
@@ -51,10 +54,14 @@ def explain(query: Query, plan: Node, notes: Notes | None = None) -> str:
       ├─ a: window of 10 s, indexed by (k)
       └─ b: window of 10 s, indexed by (k)
     """
+    asked = ["query", *_header(query), ""]
+    if isinstance(plan, Eddies | Teddies):
+        each = "packet" if isinstance(plan, Teddies) else "tuple"
+        return "\n".join([*asked, f"plan {plan}: decided for each {each} at run time"])
     check_plan(query, plan)
     tree = _Tree(query, plan, notes or {}, class_labels(query), indexes(query, plan))
     body = [f"  {line}" for line in tree.lines(plan)]
-    return "\n".join(["query", *_header(query), "", f"plan {plan}", *body])
+    return "\n".join([*asked, f"plan {plan}", *body])
 
 
 def _header(query: Query) -> Iterator[str]:

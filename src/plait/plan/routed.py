@@ -126,19 +126,6 @@ def routed(name: str, **options: Any) -> Routed:
     return kind(**options)
 
 
-def parse_routed(text: str) -> Routed | None:
-    """The router that a text names, as `str` prints it or by its name alone; None if it is none.
-
-    >>> parse_routed("teddies (random)") == Teddies(policy="random"), parse_routed("((a b) c)")
-    (True, None)
-    """
-    name, _, rest = text.strip().partition("(")
-    name, policy = name.strip().lower(), rest.rstrip(" )").strip()
-    if name not in ENGINES:
-        return None
-    return routed(name, policy=policy) if policy else routed(name)
-
-
 def _check_policy(name: str) -> None:
     if name not in POLICIES:
         raise PlanError(f"there is no routing policy {name!r}", remedy=did_you_mean(name, POLICIES))

@@ -73,8 +73,18 @@ def loads(text: str, query: Query | None = None) -> Node:
     Traceback (most recent call last):
     plait.errors.PlanError: $.plan lacks the field 'children'
     """
+    return from_dict(parse_json(text), query)
+
+
+def parse_json(text: str) -> object:
+    """The value in a JSON text that should hold a plan; a field that is there twice is refused.
+
+    >>> parse_json("[1, ")
+    Traceback (most recent call last):
+    plait.errors.PlanError: line 1, column 5: the plan is no JSON: Expecting value
+    """
     try:
-        value = json.loads(text, object_pairs_hook=_unique)
+        value: object = json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         raise PlanError(
             f"line {error.lineno}, column {error.colno}: the plan is no JSON: {error.msg}"
@@ -83,7 +93,7 @@ def loads(text: str, query: Query | None = None) -> Node:
         raise PlanError(f"the plan is no JSON: {error}") from None
     except RecursionError:
         raise PlanError(_TOO_DEEP) from None
-    return from_dict(value, query)
+    return value
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -26,7 +26,7 @@ from plait.query.query import (
     check_time_column,
     make_query,
 )
-from plait.query.streams import check_names, delays_of, fields_of, idle_of, time_columns
+from plait.query.streams import check_names, delays_of, idle_of, time_columns
 
 Source = Any
 """Anything with columns: see `schema_of`."""
@@ -186,54 +186,3 @@ class JoinBuilder:
         from plait.query.sql import parse_condition
 
         parse_condition(condition, self._loose())
-
-
-def join(**sources: Source) -> JoinBuilder:
-    """Begin a join of streams by name.
-
-    >>> row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
-    >>> query = join(a=row, b=row).on("a.k = b.k").within("5 seconds").select("a.k").query
-    >>> query.names, str(query.equalities[0]), query.bounds.uniform
-    (('a', 'b'), 'a.k = b.k', 5000000)
-    """
-    if len(sources) < 2:
-        raise QueryError(
-            f"a join needs at least two streams, not {len(sources)}",
-            remedy="write for example join(trades=..., quotes=...)",
-        )
-    return JoinBuilder(dict(sources), {n: fields_of(schema_of(s)) for n, s in sources.items()})
-
-
-@dataclass(frozen=True, slots=True)
-class SqlQuery:
-    """A join asked in SQL; it has what runs a join: `query` and `sources`."""
-
-    query: Query
-    sources: Mapping[str, Source]
-    """The sources by stream name; two streams may be one table."""
-
-    def build(self) -> Query:
-        """The question as a checked value."""
-        return self.query
-
-
-def sql(
-    tables: Mapping[str, Source],
-    text: str,
-    *,
-    time: Mapping[str, str] | None = None,
-    watermark: Duration | Mapping[str, Duration] | None = None,
-    lateness: Lateness = "own",
-) -> SqlQuery:
-    """A join asked in SQL over named tables.
-
-    >>> row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
-    >>> asked = sql({"a": row, "b": row}, "SELECT a.k FROM a JOIN b USING (k) WITHIN 5 SECONDS")
-    >>> asked.query == join(a=row, b=row).on("a.k = b.k").within("5 s").select("a.k").query
-    True
-    """
-    from plait.query.sql.statement import parse_statement
-
-    catalog = {name: schema_of(source) for name, source in tables.items()}
-    query, origin = parse_statement(text, catalog, time, watermark, lateness)
-    return SqlQuery(query, {stream: tables[table] for stream, table in origin.items()})

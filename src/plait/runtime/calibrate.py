@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from plait.optimize.costs import DEFAULT, Costs
 from plait.optimize.model import OPERATION_NAMES, Operations
-from plait.plan.jtree import parse_shape
+from plait.plan.text import read_tree
 from plait.query.bounds import global_window
 from plait.query.expr import Call, Column, Expr
 from plait.query.query import Field, Output, Query, Stream, make_query
@@ -162,7 +162,7 @@ def _measure(workload: Workload) -> tuple[Operations, float]:
     threads = pa.cpu_count()
     pa.set_cpu_count(1)
     try:
-        run = LocalRun(query, parse_shape(query, workload.shape))
+        run = LocalRun(query, read_tree(query, workload.shape))
         began = time.process_time()
         for b in range(workload.batches):
             batch = {}

@@ -27,8 +27,7 @@ from plait.engine.codes import stored_type
 from plait.engine.migrate.record import Migration
 from plait.errors import SourceError
 from plait.optimize.budget import Budget
-from plait.plan.jtree import parse_shape
-from plait.plan.routed import Plan, parse_routed
+from plait.plan.text import Given, read_plan
 from plait.query.query import Query, Stream, narrowed
 from plait.runtime.encodings import check_columns
 from plait.runtime.local import Counts, LocalRun
@@ -80,7 +79,7 @@ class Execution:
         query: Query,
         sources: Mapping[str, Any],
         *,
-        plan: Plan | str | None = None,
+        plan: Given = None,
         order: Order = "event-time",
         batch_rows: int = BATCH_ROWS,
         batch_seconds: float | None = None,
@@ -91,14 +90,14 @@ class Execution:
         budget: Budget | None = None,
         seed: int | None = None,
     ) -> None:
-        tree = parse_plan(query, plan) if isinstance(plan, str) else plan
+        runs = read_plan(query, plan)
         self.sources = _sources(query, sources)
         needed = query if late is not None else narrowed(query)
         check_columns(needed)
         begin = time.perf_counter()
         self.run = LocalRun(
             needed,
-            tree,
+            runs,
             memory_limit=memory_limit,
             adapt=adapt or False,
             budget=budget,
@@ -194,7 +193,7 @@ class Execution:
 def run(
     asked: Asked,
     *,
-    plan: Plan | str | None = None,
+    plan: Given = None,
     order: Order = "event-time",
     batch_rows: int = BATCH_ROWS,
     batch_seconds: float | None = None,
@@ -222,7 +221,7 @@ def run_tables(
     query: Query,
     sources: Mapping[str, Any],
     *,
-    plan: Plan | str | None = None,
+    plan: Given = None,
     order: Order = "event-time",
     batch_rows: int = BATCH_ROWS,
     batch_seconds: float | None = None,
@@ -234,8 +233,9 @@ def run_tables(
     """The results of a query over tables, readers, iterators of batches or opened files.
 
     In event-time order, the default, no row is late. With `order="file"` rows arrive as they
-    stand, and those older than their stream's watermark are in `late`. `plan` is a plan, the
-    shape of one, such as "((a b) c)", or the name of a router, such as "teddies". A tree of joins
+    stand, and those older than their stream's watermark are in `late`. `plan` is
+    whatever `plait.plan.text` reads: a tree such as "((a b) c)", a router such as "teddies", or a
+    plan as a value. A tree of joins
     that comes to hold more than `memory_limit` bytes ends in MemoryExceeded. With a policy,
     `adapt`, the plan changes while it runs, to be the best for the streams within the `budget`.
     """
@@ -273,17 +273,6 @@ def run_tables(
 def late_schema(stream: Stream) -> pa.Schema:
     """The columns of the late rows of a stream: all it has, without dictionaries and the like."""
     return pa.schema([(f.name, stored_type(f.type)) for f in stream.fields])
-
-
-def parse_plan(query: Query, text: str) -> Plan:
-    """A plan from its shape, or from the name of the router that does without one.
-
-    >>> from plait.plan.examples import chain
-    >>> str(parse_plan(chain(3), "((a b) c)")), str(parse_plan(chain(3), "eddies"))
-    ('((a b) c)', 'eddies (lottery)')
-    """
-    router = parse_routed(text)
-    return parse_shape(query, text) if router is None else router
 
 
 def _sources(query: Query, given: Mapping[str, Any]) -> dict[str, Source]:

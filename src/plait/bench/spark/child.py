@@ -21,7 +21,6 @@ import plait
 from plait.bench.spark.job import FIRST_WARM, Job, tell
 from plait.bench.spark.native import native_join
 from plait.bench.spark.workload import owners, result_columns, row_checksum
-from plait.plan.serde import loads
 from plait.runtime.spark.progress import reports_of
 from plait.runtime.spark.session import local_session
 
@@ -116,8 +115,7 @@ def plait_join(frames: list[DataFrame], job: Job) -> DataFrame:
     asked = asked.within(f"{job.window} microseconds").select(*outputs)
     if job.adapt is not None:
         asked = asked.adapt(job.adapt)
-    plan = loads(job.plan) if job.plan.startswith("{") else job.plan or None
-    return asked.to_df(plan=plan)
+    return asked.to_df(plan=job.plan or None)
 
 
 def _native(frames: list[DataFrame], job: Job) -> DataFrame:

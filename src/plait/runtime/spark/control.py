@@ -28,8 +28,8 @@ from plait.engine.migrate.strategy import check_request
 from plait.errors import MigrationError, SourceError
 from plait.node.epochs import Epoch
 from plait.node.report import Report
-from plait.plan.jtree import Join, Leaf, Node, parse_shape
-from plait.plan.routed import Plan
+from plait.plan.jtree import Join, Leaf, Node
+from plait.plan.text import Given, read_plan
 from plait.query.query import Query
 from plait.runtime.private import is_private, make_private, plain, remove_private
 from plait.runtime.sinks import file_name
@@ -198,7 +198,7 @@ def made(query: str, name: str | None) -> Made | None:
 
 def migrate(
     query: StreamingQuery,
-    plan: Node | str,
+    plan: Given,
     strategy: Strategy | Literal["auto"] = "moving-state",
     *,
     name: str | None = None,
@@ -213,7 +213,11 @@ def migrate(
     From then on the plan stays, whatever happens to the streams, until `release` is called.
     """
     join = _running(query, name, f"it cannot go on with {plan}")
-    wanted: Plan = parse_shape(join.query, plan) if isinstance(plan, str) else plan
+    if plan is None:
+        raise MigrationError(
+            "no plan is given", remedy="give one; plait.release lets the processors choose"
+        )
+    wanted = read_plan(join.query, plan)
     if not isinstance(wanted, Join | Leaf):
         raise MigrationError(
             f"on Spark a query cannot go over to {wanted} while it runs",

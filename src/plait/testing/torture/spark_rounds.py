@@ -31,8 +31,9 @@ from plait.adapt.policy import Policy
 from plait.engine.migrate.record import Strategy
 from plait.plan.enumerate import sample_plan
 from plait.plan.jtree import Join, Leaf, Node
-from plait.plan.routed import Plan, parse_routed, routed
+from plait.plan.routed import Plan, routed
 from plait.plan.serde import from_dict, to_dict
+from plait.plan.text import read_plan
 from plait.query.bounds import Constraint, global_window, stream_windows
 from plait.query.expr import Call, Column, Expr
 from plait.query.query import Field, Output, Query, Stream, make_query
@@ -413,13 +414,11 @@ def read_round(folder: Path) -> Round:
     """The round in a folder."""
     given = json.loads((folder / "round.json").read_text())
     query = query_from_dict(given["query"])
-    plan = given["plan"]
-    routed_ = parse_routed(plan) if isinstance(plan, str) else None
     return Round(
         folder,
         given["master"],
         query,
-        routed_ if routed_ is not None else from_dict(plan, query),
+        read_plan(query, given["plan"]),
         given["processors"],
         None if given["policy"] is None else Policy.from_dict(given["policy"]),
         given["lies"],
