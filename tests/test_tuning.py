@@ -54,7 +54,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "node.epochs": ("how many control directories a header remembers", ("REMEMBERED",)),
     "node.header": (LAYOUT, ("VERSION",)),
     "node.task": (TIMES, ("_AFTER_ALL_TIMES",)),
-    "node.progress": (SHOWN, ("_MOST_SHOWN",)),
+    "node.progress_text": (SHOWN, ("_MOST_SHOWN",)),
     "cluster.rows": (LAYOUT, ("_NARROW",)),
     "runtime.calibrate": (COMPUTED, ("_SECOND", "_PULL", "WORKLOADS")),
     "runtime.heap": (

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
-from dataclasses import replace
-
 import pyarrow as pa
 
-from plait.node.progress import Progress, progress
+from plait.node.progress import progress
 from plait.node.report import Report
 from plait.node.store import OwnEngines
 from plait.plan.examples import chain
@@ -14,7 +10,6 @@ from plait.plan.jtree import mjoin
 from plait.query.query import Query
 from plait.testing.processors import Cluster
 
-Golden = Callable[[str, str], None]
 SECOND = 1_000_000
 
 
@@ -127,29 +122,3 @@ def test_what_could_not_be_written_is_counted_and_survives() -> None:
     second = progress([(2, cluster.reports, {})])
     assert second.total.unwritten == first.total.unwritten and not second.notes
     assert "not written: 1 event logs, 1 reports" in str(second)
-
-
-def test_no_batch_yet() -> None:
-    assert str(progress([(0, [], {})])) == "no batch yet"
-
-
-def test_text_for_people(golden: Golden) -> None:
-    _, reports = run([[1, 2, None], [1, -1, 3], [5]], [100, 200, 0])
-    for by_processor in reports:
-        for report in by_processor:
-            report.seconds = {"join": 0.25, "prepare": 0.5 * report.processor}
-            report.state_bytes = report.total["written_bytes"] = 1000
-    reports[-1][3].plan = "another"
-    golden("progress.txt", str(progress(numbered(reports))))
-
-
-def test_rich_shows_the_same() -> None:
-    from rich.console import Console
-
-    _, reports = run([[1, 2]], [0])
-    found = progress(numbered(reports))
-    out = io.StringIO()
-    Console(file=out, width=200).print(found)
-    shown = [" ".join(line.split()) for line in out.getvalue().splitlines()]
-    assert shown == [" ".join(line.split()) for line in str(found).splitlines()]
-    assert replace(found, batches=()).last is None and str(Progress()) == "no batch yet"

@@ -22,7 +22,7 @@ def explain_query(inputs: Inputs, limits: Limits, *, as_json: bool) -> None:
     if not as_json:
         say(asked.explain(plan))
         return
-    query = {"query": query_to_dict(asked.query)}
+    query = {"query": described(asked.query)}
     if plan is None and (asked.limits is not None or asked.known is not None):
         say(json.dumps(query | asked.planned.to_dict(), indent=2))
         return
@@ -32,7 +32,7 @@ def explain_query(inputs: Inputs, limits: Limits, *, as_json: bool) -> None:
     say(json.dumps(query | {"plan": to_dict(runs)}, indent=2))
 
 
-def query_to_dict(query: Query) -> dict[str, Any]:
+def described(query: Query) -> dict[str, Any]:
     """What is asked, in the types of JSON; times are in microseconds."""
     return {
         "streams": [

@@ -7,20 +7,16 @@ processor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import Any
 
 from plait.adapt.events import Event
+from plait.node.progress_text import lines
 from plait.node.report import SUMMED, Report, plus
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-_SHOWN = ("compared", "judged", "unqualified")
-_MOST_SHOWN = 6
 _RAN = "addBatch"
 """Among Spark's times, the one that only a batch has that was run."""
 _FROM_BEATS = ("rows", "null_times", "null_keys", "filtered")
@@ -76,7 +72,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How a query is doing. `print` it, or give it to rich.
+    """How a query is doing. `print` it, give it to rich, or end a cell of a notebook with it.
 
     `total` covers all batches since the checkpoint began, across restarts; `batches` are those
     that are remembered one by one, the last one last.
@@ -112,8 +108,19 @@ class Progress:
     def __str__(self) -> str:
         return "\n".join(lines(self))
 
-    def __rich__(self) -> RenderableType:
-        return table(self)
+    def __rich_console__(self, console: Any, options: object) -> Iterator[object]:
+        """What rich asks for: the same lines, of which no name is taken for markup.
+
+        The console is handed in by whoever has one, so nothing here needs rich.
+        """
+        for number, line in enumerate(lines(self)):
+            heading = number == 0 and self.last is not None
+            yield console.render_str(
+                line, style="bold" if heading else "", markup=False, emoji=False, highlight=False
+            )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def counted(reports: Sequence[Report]) -> Counted:
@@ -204,123 +211,3 @@ def _together(parts: Mapping[int, Mapping[str, Any]], later: int) -> Counted:
         unwritten=reduce(plus, all_of("unwritten"), {}),
         seconds={s: max(p.get(s, 0.0) for p in all_of("seconds")) for s in sorted(stages)},
     )
-
-
-def lines(found: Progress) -> list[str]:
-    """The progress as text, for terminals without colours and for logs."""
-    if found.last is None:
-        return ["no batch yet", *_troubles(found)]
-    head, *rows = _rows(found)
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    listed = [
-        "  ".join(
-            text.ljust(width) if i == 0 else text.rjust(width)
-            for i, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (head, *rows)
-    ]
-    return [*listed, *_notes(found)]
-
-
-def table(found: Progress) -> RenderableType:
-    """The progress as a table of rich."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    if found.last is None:
-        return Text("\n".join(lines(found)))
-    head, *rows = _rows(found)
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for i, name in enumerate(head):
-        shown.add_column(name, justify="left" if i == 0 else "right")
-    for row in rows:
-        shown.add_row(*row)
-    return Group(shown, *map(Text, _notes(found)))
-
-
-def _rows(found: Progress) -> list[list[str]]:
-    """A line per stream, of the last batch and of all batches."""
-    assert found.last is not None
-    last, total = found.last.counted, found.total
-    head = ["stream", "rows", "all rows", "late", "no time", "no key", "filtered", "watermark"]
-    names = list(dict.fromkeys([*total.rows, *found.watermarks]))
-    return [
-        head,
-        *(
-            [
-                name,
-                f"{last.rows.get(name, 0):,}",
-                *(
-                    f"{counts.get(name, 0):,}"
-                    for counts in (
-                        total.rows, total.late, total.null_times, total.null_keys, total.filtered,
-                    )
-                ),
-                _instant(found.watermarks.get(name)),
-            ]
-            for name in names
-        ),
-    ]  # fmt: skip
-
-
-def _notes(found: Progress) -> list[str]:
-    assert found.last is not None
-    last, total = found.last.counted, found.total
-    hot, times = total.hottest
-    stages = ", ".join(f"{stage} {s:.3f} s" for stage, s in last.seconds.items())
-    plans = dict.fromkeys(found.plans.values())
-    return [
-        f"batch {found.last.number}: {last.results:,} results ({stages}); "
-        f"{total.results:,} results in {found.processed:,} batches",
-        f"state {found.state_rows:,} rows, {found.state_bytes:,} bytes, "
-        f"{found.segments:,} segments; {total.written_bytes:,} bytes written",
-        f"engines reused {total.reused:,} times, rebuilt {total.rebuilt:,} times",
-        f"processors {len(total.routed)}; the hottest is {hot} with {times:.2f} times the mean",
-        *(
-            f"migration on {p} to {m['new']} by {m['strategy'].replace('-', ' ')}: {m['status']}, "
-            f"{m['shared']:,} combined tuples shared, {m['recomputed']:,} recomputed, "
-            f"pause {m['pause']:.3f} s" + (f"; {m['reason']}" if m["reason"] else "")
-            for p, m in found.migrations
-        ),
-        *map(_decision, [e for e in found.events if e.kind in _SHOWN][-_MOST_SHOWN:]),
-        *(f"plan {plan}" + ("" if len(plans) == 1 else _on(found.plans, plan)) for plan in plans),
-        *_troubles(found),
-    ]
-
-
-def _troubles(found: Progress) -> list[str]:
-    """What went wrong beside the results; the last of it only, if there is much."""
-    silent = found.unreported[-_MOST_SHOWN:]
-    earlier = ", ..." if len(silent) < len(found.unreported) else ""
-    unwritten = ", ".join(f"{n:,} {what}" for what, n in sorted(found.total.unwritten.items()))
-    return [
-        *([f"no report of the batches {', '.join(map(str, silent))}{earlier}"] if silent else ()),
-        *([f"not written: {unwritten}"] if unwritten else ()),
-        *(f"batch {number}: {note}" for number, note in found.notes[-_MOST_SHOWN:]),
-    ]
-
-
-def _decision(event: Event) -> str:
-    """What the loop of a processor did, and why, in a line."""
-    data = event.data
-    where = f"processor {event.processor} at {_instant(event.time)}"
-    if event.kind == "unqualified":
-        return f"{where}: {data['resource']} is short; {'; '.join(data['reasons'])}"
-    if event.kind == "judged":
-        return f"{where}: {data['reason']}"
-    return f"{where}: {'; '.join(data['decision']['reasons'])}"
-
-
-def _on(plans: Mapping[int, str], plan: str) -> str:
-    return " on " + ", ".join(str(p) for p, runs in plans.items() if runs == plan)
-
-
-def _instant(micros: int | None) -> str:
-    if micros is None:
-        return "-"
-    try:
-        instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
-    except OverflowError:
-        return f"{micros} us"
-    return instant.isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
