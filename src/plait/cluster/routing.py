@@ -110,35 +110,3 @@ def _share_vectors(classes: int, processors: int) -> Iterator[tuple[int, ...]]:
     for first in range(1, processors + 1):
         for rest in _share_vectors(classes - 1, processors // first):
             yield (first, *rest)
-
-
-def processor_keys(processors: int) -> list[int]:
-    """The smallest integers that Spark's hash partitioning puts into distinct partitions, by those.
-
-    Spark puts the integer k into partition `pmod(murmur3(k, seed 42), processors)`.
-
-    >>> processor_keys(2)
-    [2, 0]
-    """
-    keys: dict[int, int] = {}
-    k = 0
-    while len(keys) < processors:
-        keys.setdefault(_murmur3(k) % processors, k)
-        k += 1
-    return [keys[p] for p in range(processors)]
-
-
-def _murmur3(value: int) -> int:
-    """The signed 32-bit murmur3 hash of one integer with Spark's seed."""
-    mask = 0xFFFF_FFFF
-    word = (value & mask) * 0xCC9E2D51 & mask
-    word = (word << 15 | word >> 17) & mask
-    word = word * 0x1B873593 & mask
-    h = 42 ^ word
-    h = (h << 13 | h >> 19) & mask
-    h = (h * 5 + 0xE6546B64) & mask
-    h ^= 4
-    h = (h ^ h >> 16) * 0x85EBCA6B & mask
-    h = (h ^ h >> 13) * 0xC2B2AE35 & mask
-    h ^= h >> 16
-    return h - (1 << 32) if h >> 31 else h

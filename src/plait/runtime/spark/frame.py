@@ -22,7 +22,7 @@ from pyspark.sql import functions as F  # the name everybody uses
 from plait.adapt.loop import Setting
 from plait.adapt.policy import Policy
 from plait.cluster.packets import Packer, Packet, lean
-from plait.cluster.routing import processor_keys, route
+from plait.cluster.routing import route
 from plait.errors import DuplicateName, PlanError, SourceError
 from plait.node.contract import contract, routing_seed
 from plait.node.node import Setup
@@ -36,6 +36,7 @@ from plait.runtime.arena import Places, remove
 from plait.runtime.spark.aside import LATE_COLUMN, aside_schema, nested
 from plait.runtime.spark.checkpoint import check_checkpoint, stored_contracts
 from plait.runtime.spark.control import Control, register
+from plait.runtime.spark.murmur3 import processor_keys
 from plait.runtime.spark.operator import REPORT, JoinOperator, is_instant, output_schema
 from plait.runtime.spark.partitions import SPARKS_DEFAULT, partitions_of, warn_of_partitions
 from plait.runtime.spark.requirements import check_packages, check_spark
