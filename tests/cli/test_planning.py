@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from plait.cli import main
+from plait.optimize.costs import DEFAULT, load
 
 SQL = "SELECT a.x FROM a JOIN b ON a.x = b.x JOIN c ON b.y = c.y WITHIN 10 SECONDS"
 STATS = {
@@ -98,5 +99,10 @@ def test_explain_with_statistics(
 def test_calibrate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "costs.json"
     assert main(["calibrate", "--out", str(path), "--repeats", "1"]) == 0
-    assert json.loads(path.read_text())["call"] > 0
-    assert "written:" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"written: {path}" in out
+    found = load(path)
+    assert found != DEFAULT, "something was measured"
+    for name, cost in json.loads(path.read_text()).items():
+        assert getattr(found, name) == cost
+        assert f"{name:<8} {1e9 * cost:12.2f} ns" in out

@@ -201,8 +201,21 @@ json_values = st.recursive(
 )
 
 
+@st.composite
+def nearly_plans(draw: st.DrawFn, depth: int = 2) -> object:
+    """A plan as plain data, now and then with something else in a part of it."""
+    if draw(st.integers(0, 19)) == 13:
+        return draw(json_values)
+    if depth == 0 or draw(st.booleans()):
+        return {"kind": "stream", "stream": draw(st.sampled_from("abc"))}
+    children = draw(st.lists(nearly_plans(depth - 1), min_size=2, max_size=3))
+    others = [[k for k in range(len(children)) if k != c] for c in range(len(children))]
+    orders = [draw(st.permutations(each)) for each in others]
+    return {"kind": "join", "children": children, "orders": orders}
+
+
 @settings(deadline=None)
-@given(json_values)
+@given(json_values | nearly_plans())
 def test_whatever_is_read_is_a_plan_or_a_plan_error(value: object) -> None:
     for whole in (value, plan_of(value)):
         try:

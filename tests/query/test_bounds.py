@@ -51,7 +51,7 @@ def test_windows() -> None:
     everywhere = close(NAMES, global_window(3, 5))
     assert everywhere.uniform == everywhere.widest == 5
     each = close(NAMES, stream_windows([1, 2, 9]))
-    assert each.matrix == ((0, 1, 1), (2, 0, 2), (3, 3, 0)) or each.matrix[2][0] == 9
+    assert each.matrix == ((0, 1, 1), (2, 0, 2), (9, 9, 0))
     assert each.uniform is None
     both = close(("a", "b"), [*global_window(2, 5), Constraint(0, 1, 3)])
     assert both.matrix == ((0, 3), (5, 0))

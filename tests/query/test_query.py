@@ -16,7 +16,6 @@ from plait.query.query import (
     Equality,
     Field,
     Output,
-    Query,
     Stream,
     make_query,
     resolve,
@@ -157,7 +156,8 @@ def test_what_has_no_meaning_is_refused(
 
 def test_a_query_is_a_value() -> None:
     query = make_query([A, B], JOINED, WITHIN)
-    assert isinstance(query, Query)
+    assert query == make_query([A, B], JOINED, WITHIN)
+    assert query != make_query([A, B], JOINED, global_window(2, 6))
     assert stream_index(query.streams, "b") == 1
     assert query.type_of(Column("a", "s")) == pa.string()
 
