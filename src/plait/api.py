@@ -15,7 +15,7 @@ from plait.errors import PolicyError, QueryError, SourceError
 from plait.plan.explain import explain
 from plait.plan.jtree import mjoin
 from plait.plan.routed import Plan, Routed, routed
-from plait.plan.text import Given, read_plan
+from plait.plan.text import Given, read_plan, read_router
 from plait.query import builder
 from plait.query.durations import Duration
 from plait.query.query import Lateness, Query
@@ -77,11 +77,12 @@ class _Runnable:
     def engine(self, name: str, **options: Any) -> Self:
         """Say what runs it: `engine("teddies", policy="lottery")`, `engine("eddies")` or "tree".
 
-        The options are the fields of `plait.plan.routed.Teddies` and `Eddies`.
+        The options are the fields of `plait.plan.routed.Teddies` and `Eddies`; the policy may also
+        stand in the name, as on the command line: `engine("teddies (lottery)")`.
         """
         if name == "tree" and not options:
             return self._with(router=None)
-        return self._with(router=routed(name, **options))
+        return self._with(router=routed(name, **options) if options else read_router(name))
 
     def budget(
         self,

@@ -292,6 +292,7 @@ def test_where_only_a_tree_will_do() -> None:
 @pytest.mark.parametrize("router", [Eddies(policy="random"), Teddies(), Teddies(policy="lottery")])
 def test_a_router_is_read_as_it_prints_itself(router: Eddies | Teddies) -> None:
     assert read_router(str(router)) == router
+    assert ASKED.engine(str(router)).plan() == router
 
 
 def test_streams_may_have_the_names_of_routers_and_plans() -> None:
