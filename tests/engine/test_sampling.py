@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.engine.migrate.parallel_track import ParallelTrack
-from plait.engine.sampling import CHECKED_PER_ROW, Evidence, sample
+from plait.engine.sampling import CHECKED_PER_ROW, sample
 from plait.engine.states import Tuples
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.tree import TreeEngine
@@ -25,6 +25,7 @@ from plait.kernels.jit import Bytes
 from plait.kernels.memory import HEAP, Memory
 from plait.plan.examples import chain
 from plait.plan.jtree import parse_shape
+from plait.plan.observed import Evidence
 from plait.query.bounds import Constraint, global_window
 from plait.query.expr import Call, Column, Expr
 from plait.query.query import Field, Query, Stream, make_query

@@ -7,12 +7,12 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from plait.engine.migrate.record import Order, Strategy
 from plait.engine.purging import Purge
 from plait.errors import PlaitError
 from plait.optimize.costs import PAPER, Costs
 from plait.plan.examples import keyed
 from plait.plan.jtree import parse_shape
+from plait.plan.migration import Order, Strategy
 from plait.query.query import Query
 from plait.runtime.accounting import Account
 from plait.runtime.local import LocalRun

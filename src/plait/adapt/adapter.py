@@ -23,7 +23,6 @@ from plait.engine.engines import Engine
 from plait.engine.ingest import Arrivals
 from plait.engine.migrate.choose import Chooser
 from plait.engine.migrate.parallel_track import ParallelTrack
-from plait.engine.migrate.record import Migration
 from plait.engine.migrate.strategy import plan_of
 from plait.engine.monitor import Watch
 from plait.engine.sampling import sample
@@ -33,6 +32,7 @@ from plait.optimize.model import Cost
 from plait.optimize.statistics import statistics_to_dict
 from plait.plan.jtree import Join, Leaf, Node
 from plait.plan.labels import plan_label
+from plait.plan.migration import Migration
 from plait.plan.serde import to_dict
 from plait.query.serde import query_to_dict
 

@@ -33,10 +33,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from plait.engine.monitor import Looked
 from plait.optimize.model import bits
 from plait.optimize.statistics import PROBABILITY, ROWS_PER_SECOND, SECONDS, Estimate, Statistics
 from plait.optimize.volumes import Volumes, volumes_of
+from plait.plan.observed import Looked
 from plait.query.expr import Column
 from plait.query.names import quoted
 from plait.query.query import Query

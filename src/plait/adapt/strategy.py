@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from plait.adapt.policy import Policy
 from plait.engine.migrate.choose import Chooser, Situation, moving_unless_dearer
-from plait.engine.migrate.record import Strategy
 from plait.optimize.costs import Costs
 from plait.optimize.footprint import combined_bytes
+from plait.plan.migration import Strategy
 
 
 def chooser(

@@ -27,8 +27,8 @@ import pyarrow as pa
 from plait.bench.report import Note, Report, Series, at_most, equal, ratio_spread, spread
 from plait.bench.spark.pauses import pauses_on_spark
 from plait.bench.workloads import RATE, keyed_query, keyed_tables
-from plait.engine.migrate.record import Migration, Order
 from plait.plan.jtree import Node
+from plait.plan.migration import Migration, Order
 from plait.plan.text import read_tree
 from plait.query.query import Query
 from plait.runtime.local import LocalRun

@@ -10,29 +10,13 @@ that count: they see all rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from plait.engine.counters import StepCounters
 from plait.engine.engines import Engine
 from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.states import State
 from plait.engine.tree import TreeEngine
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """The lookups of one step of a plan during a batch; sets of streams are bit masks."""
-
-    gathered: int
-    """The streams of the tuples that were looked up."""
-    target: int
-    """The streams of the state in which they were."""
-    part: int
-    """The streams of the input through which they came."""
-    probes: int
-    matches: int
-    rows: float
-    """Rows of that state, on average."""
+from plait.plan.observed import Looked
 
 
 class Watch:

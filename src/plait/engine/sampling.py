@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,25 +35,12 @@ from plait.errors import DisconnectedJoin, PlanError, StatisticsError
 from plait.kernels.gather import take
 from plait.kernels.jit import Ints, Positions
 from plait.kernels.ring import HEAD_ID, ID_MASK, positions_of
+from plait.plan.observed import Evidence
 from plait.plan.steps import decided
 from plait.query.query import Query
 
 CHECKED_PER_ROW = 8
 """Candidates that a step checks conditions on, at most, for each row of a sample."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What joining samples of two sets of streams showed."""
-
-    gathered: frozenset[int]
-    """The streams that were together."""
-    target: frozenset[int]
-    """The streams they were joined with."""
-    pairs: float
-    """Combinations that were close enough in time."""
-    matches: float
-    """Of those, how many agreed in all keys and satisfied the conditions."""
 
 
 def sample(

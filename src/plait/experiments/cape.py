@@ -23,7 +23,6 @@ from typing import get_args
 import numpy as np
 
 from plait.bench.report import Claim, Note, Report, Scale, Series, at_most
-from plait.engine.migrate.record import Strategy
 from plait.experiments.cape_settings import (
     FLAT,
     OLD,
@@ -40,6 +39,7 @@ from plait.experiments.cape_settings import (
 )
 from plait.optimize.costs import PAPER, load
 from plait.optimize.migration_cost import equation_8, t_parallel_track, terms_of
+from plait.plan.migration import Strategy
 from plait.runtime.accounting import Account
 
 SEED = "000"

@@ -26,12 +26,12 @@ from typing import get_args
 import pyarrow as pa
 
 from plait.bench.settings import key_columns, natural_join
-from plait.engine.migrate.record import Order, Strategy
 from plait.optimize.costs import DEFAULT, PAPER, Costs
 from plait.optimize.migration_cost import JoinKind, Prediction, predict, terms_of
 from plait.optimize.model import Model
 from plait.optimize.statistics import Statistics
 from plait.plan.jtree import Node
+from plait.plan.migration import Order, Strategy
 from plait.plan.text import read_tree
 from plait.query.bounds import global_window
 from plait.query.query import Query

@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from plait.engine.migrate.record import Strategy
 from plait.errors import SourceError
 from plait.node.sealed import sealed, unsealed
 from plait.plan.jtree import Node
+from plait.plan.migration import Strategy
 from plait.plan.serde import from_dict, to_dict
 from plait.query.query import Query
 

@@ -33,7 +33,6 @@ from plait.engine.engines import Engine, make_engine
 from plait.engine.ingest import Admitted
 from plait.engine.migrate.choose import Chooser, moving_unless_dearer
 from plait.engine.migrate.parallel_track import ParallelTrack
-from plait.engine.migrate.record import Migration, Order, Strategy
 from plait.engine.migrate.strategy import check_request, migrate, plan_of, settled
 from plait.engine.purging import Purge
 from plait.engine.times import BEFORE_ALL_TIMES
@@ -47,6 +46,7 @@ from plait.node.header import Header, stored_plan
 from plait.node.idle import progressed
 from plait.node.report import Report
 from plait.plan.jtree import Join, Leaf
+from plait.plan.migration import Migration, Order, Strategy
 from plait.plan.routed import Plan
 from plait.query.query import Query
 from plait.tuning import USUAL, Tuning

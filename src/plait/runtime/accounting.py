@@ -22,13 +22,13 @@ from typing import Literal, get_args
 
 from plait.engine.engines import Engine
 from plait.engine.migrate.parallel_track import ParallelTrack
-from plait.engine.migrate.record import Migration
 from plait.engine.tree import TreeEngine
 from plait.errors import PlaitError, did_you_mean
 from plait.optimize.costs import Costs
 from plait.optimize.model import Operations
 from plait.plan.diff import diff
 from plait.plan.jtree import Node, joins
+from plait.plan.migration import Migration
 from plait.query.query import Query
 from plait.runtime.observe import Layout, counted, layout
 

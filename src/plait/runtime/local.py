@@ -15,7 +15,6 @@ from plait.adapt.policy import Policy
 from plait.engine.admission import LATE
 from plait.engine.engines import Engine
 from plait.engine.migrate.choose import Chooser, moving_unless_dearer
-from plait.engine.migrate.record import Migration, Order, Strategy
 from plait.engine.purging import Purge
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import MigrationError
@@ -24,6 +23,7 @@ from plait.node.node import Node, Setup
 from plait.optimize.budget import Budget
 from plait.optimize.costs import Costs, load
 from plait.plan.jtree import mjoin
+from plait.plan.migration import Migration, Order, Strategy
 from plait.plan.routed import Plan
 from plait.query.compare import difference
 from plait.query.query import Query

@@ -24,9 +24,9 @@ import pyarrow as pa
 from plait.adapt.events import Event
 from plait.adapt.policy import Policy
 from plait.engine.codes import stored_type
-from plait.engine.migrate.record import Migration
 from plait.errors import SourceError
 from plait.optimize.budget import Budget
+from plait.plan.migration import Migration
 from plait.plan.text import Given, read_plan
 from plait.query.query import Query, Stream, narrowed
 from plait.runtime.encodings import check_columns

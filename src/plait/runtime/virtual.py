@@ -33,13 +33,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from plait.engine.migrate.record import Order, Strategy
 from plait.engine.purging import Purge
 from plait.engine.times import event_times
 from plait.errors import PlaitError, did_you_mean
 from plait.node.batch import Aside
 from plait.optimize.costs import DEFAULT, Costs
 from plait.plan.jtree import Node
+from plait.plan.migration import Order, Strategy
 from plait.query.query import Query
 from plait.runtime.accounting import Account, Meter, boxes
 from plait.runtime.local import LocalRun

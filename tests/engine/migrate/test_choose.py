@@ -7,9 +7,9 @@ import pytest
 from plait.bench.workloads import keyed_query, keyed_tables
 from plait.engine.migrate.choose import Situation, moving_unless_dearer, situation
 from plait.engine.migrate.moving_state import move_state
-from plait.engine.migrate.record import Strategy
 from plait.engine.tree import TreeEngine
 from plait.plan.jtree import parse_shape
+from plait.plan.migration import Strategy
 from plait.plan.routed import Teddies
 from plait.runtime.local import LocalRun
 

@@ -14,8 +14,8 @@ from plait.bench.spark.job import Job
 from plait.bench.spark.launch import listen
 from plait.bench.spark.systems import PLAIT
 from plait.bench.spark.workload import Workload, write_parquet
-from plait.engine.migrate.record import STRATEGIES
 from plait.errors import PlaitError
+from plait.plan.migration import STRATEGIES
 from plait.runtime.spark import java
 
 _KEYS = (("k1",), ("k1", "k2"), ("k2",))

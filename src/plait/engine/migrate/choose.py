@@ -13,12 +13,12 @@ import numpy as np
 
 from plait.engine.counters import OperatorCounters, StepCounters
 from plait.engine.migrate.moving_state import all_tuples, matches
-from plait.engine.migrate.record import Strategy
 from plait.engine.probe import chosen_tuples, length
 from plait.engine.states import CombinedState, State, Tuples
 from plait.engine.tree import TreeEngine
 from plait.kernels.gather import take
 from plait.plan.jtree import Node
+from plait.plan.migration import Strategy
 
 SAMPLE = 512
 """Tuples of an input that are looked up to estimate what a join of it would find."""

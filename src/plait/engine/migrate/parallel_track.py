@@ -42,13 +42,13 @@ from plait.engine.counters import OperatorCounters, StateSize
 from plait.engine.ingest import Admitted, Arrivals
 from plait.engine.mark import Mark
 from plait.engine.migrate.held import Held
-from plait.engine.migrate.record import Migration, Order
 from plait.engine.probe import chosen_tuples, length
 from plait.engine.states import State, Tuples
 from plait.engine.tree import TreeEngine
 from plait.kernels.memory import NotSaved, Saved
 from plait.plan.boxes import Box
 from plait.plan.jtree import Node
+from plait.plan.migration import Migration, Order
 from plait.plan.steps import stream_set
 
 

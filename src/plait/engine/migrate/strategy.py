@@ -11,11 +11,11 @@ import pyarrow as pa
 from plait.engine.migrate.choose import Chooser, moving_unless_dearer, situation
 from plait.engine.migrate.moving_state import move_state
 from plait.engine.migrate.parallel_track import ParallelTrack
-from plait.engine.migrate.record import ORDERS, STRATEGIES, Migration, Order, Strategy
 from plait.engine.tree import TreeEngine
 from plait.errors import MigrationError, did_you_mean
 from plait.plan.boxes import Box, boxes
 from plait.plan.jtree import Join, Leaf, check_plan
+from plait.plan.migration import ORDERS, STRATEGIES, Migration, Order, Strategy
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query
 

@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from plait.adapt.events import write_events
-from plait.engine.migrate.record import Strategy
 from plait.engine.migrate.strategy import check_request
 from plait.errors import MigrationError, SourceError
 from plait.node.epochs import Epoch
 from plait.node.report import Report
 from plait.plan.jtree import Join, Leaf, Node
+from plait.plan.migration import Strategy
 from plait.plan.text import Given, read_plan
 from plait.query.query import Query
 from plait.runtime.private import is_private, make_private, plain, remove_private

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from plait.engine.migrate.record import Strategy
 from plait.errors import PlaitError, StorageError
 from plait.node.epochs import Epoch
 from plait.node.sealed import unsealed
 from plait.plan.jtree import Node
+from plait.plan.migration import Strategy
 from plait.query.query import Query
 
 

@@ -10,11 +10,11 @@ from typing import Literal
 import pyarrow as pa
 
 from plait.adapt.policy import Policy
-from plait.engine.migrate.record import Order, Strategy
 from plait.errors import MigrationError
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.enumerate import sample_plan
+from plait.plan.migration import Order, Strategy
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.runtime.local import LocalRun
 from plait.testing.checksum import checksum

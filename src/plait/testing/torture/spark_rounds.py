@@ -28,9 +28,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from plait.adapt.policy import Policy
-from plait.engine.migrate.record import Strategy
 from plait.plan.enumerate import sample_plan
 from plait.plan.jtree import Join, Leaf, Node
+from plait.plan.migration import Strategy
 from plait.plan.routed import Plan, routed
 from plait.plan.serde import from_dict, to_dict
 from plait.plan.text import read_plan

@@ -1,4 +1,7 @@
-"""What is said about a migration: how it is made, and what it did."""
+"""A migration as a value: how it is made, and what it did.
+
+Engines make migrations, the adaptive loop decides on them, and reports show them.
+"""
 
 from __future__ import annotations
 
