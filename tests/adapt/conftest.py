@@ -8,18 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from plait.adapt.events import Event
+from plait.adapt.policy import Policy
 from plait.bench.workloads import keyed_query
-from plait.query.query import Query
+from plait.optimize.costs import DEFAULT
+from plait.plan.jtree import parse_shape
+from plait.runtime.local import LocalRun
 
 Batch = dict[str, pa.Table]
 QUERY = keyed_query([["k"], ["k", "m"], ["m"]], 4_000_000)
 RATE = 1_000
 """Rows per second of each stream; a batch is a second."""
-
-
-@pytest.fixture
-def query() -> Query:
-    return QUERY
 
 
 def batches(
@@ -42,3 +41,16 @@ def batches(
             batch[stream.name] = pa.table(columns).select(stream.schema.names)
         found.append(batch)
     return found
+
+
+POLICY = Policy(sampling=0.5, effort=1.0, look=0.0)
+"""Batches here take milliseconds, so a share of their time is not enough to learn anything."""
+
+
+@pytest.fixture(scope="session")
+def events() -> list[Event]:
+    """The log of a run through a flip."""
+    run = LocalRun(QUERY, parse_shape(QUERY, "(s0 (s1 s2))"), adapt=POLICY, costs=DEFAULT)
+    for batch in batches(30, lambda s: "k" if s < 15 else "m"):
+        run.push(batch)
+    return run.events

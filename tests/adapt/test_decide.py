@@ -116,5 +116,46 @@ def test_the_price_counts_against_the_cpu_budget() -> None:
     assert asked(plan=BEST, budget=Budget(cpu=cpu * 1.5), price=2.0).resource == "cpu"
 
 
-def test_it_is_pure() -> None:
-    assert asked().to_dict() == asked().to_dict()
+def test_a_decision_says_how_to_get_there() -> None:
+    decision = asked()
+    assert decision.way is not None and decision.way.strategy == "moving-state"
+    told = decision.to_dict()
+    assert told["way"]["reason"] == decision.way.reason and told["pause"] == decision.way.pause
+    assert asked(plan=BEST).way is None and asked(plan=BEST).to_dict()["pause"] == 0.0
+    hurried = asked(Policy(latency=decision.way.pause / 2))
+    assert hurried.way is not None and hurried.way.strategy == "parallel-track"
+
+
+@pytest.mark.parametrize(
+    ("policy", "strategy"),
+    [(Policy(), "moving-state"), (Policy(latency=0.0), "parallel-track")],
+)
+def test_what_the_chosen_strategy_costs_must_have_been_lost(policy: Policy, strategy: str) -> None:
+    way = asked(policy).way
+    assert way is not None and way.strategy == strategy
+    for regret, kind in ((0.99 * way.work, "stay"), (1.01 * way.work, "move")):
+        assert asked(policy, regret=regret).kind == kind
+
+
+def test_the_strategies_cost_differently() -> None:
+    moving, parallel = (asked(Policy(latency=latency)).way for latency in (None, 0.0))
+    assert moving is not None and parallel is not None
+    assert moving.work < parallel.work and moving.pause > parallel.pause
+
+
+def test_a_plan_that_must_go_for_lack_of_memory_moves_its_state() -> None:
+    needs = asked(plan=WORST).current.bytes
+    decision = asked(Policy(latency=0.0), Budget(memory=needs / 2), nbytes=needs)
+    assert decision.kind == "move" and decision.resource == "memory"
+    assert decision.way is not None and decision.way.strategy == "moving-state"
+    assert "0 are left" in decision.way.reason
+
+
+def test_neither_the_order_of_estimates_nor_an_earlier_question_matters() -> None:
+    known = replace(
+        KNOWN,
+        rates=dict(sorted(KNOWN.rates.items(), reverse=True)),
+        joint=dict(sorted(KNOWN.joint.items(), reverse=True)),
+    )
+    asked(plan=BEST, budget=Budget(memory=1000.0))
+    assert asked(known=known) == asked()

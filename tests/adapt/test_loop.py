@@ -1,209 +1,213 @@
-"""The loop at work in a run: flips, lies, memory, and going on elsewhere."""
+"""The loop step by step, from values alone: nothing runs, and no time passes but what is told."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from typing import Any
 
-import pyarrow as pa
 import pytest
-from tests.adapt.conftest import QUERY, batches
+from tests.adapt.conftest import POLICY, QUERY, RATE
 
-from plait.adapt.adapter import Adapter, Piece
-from plait.adapt.events import Event
-from plait.adapt.guard import Trial
-from plait.adapt.knowledge import Knowledge
-from plait.adapt.loop import Setting
+from plait.adapt.loop import Step, advance, started
 from plait.adapt.policy import Policy
+from plait.adapt.setting import Setting
+from plait.adapt.state import Loop
+from plait.adapt.told import Coming, Compared, Draw, Joined, Move, Moved, Sampled, Told
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
-from plait.optimize.statistics import PROBABILITY, Estimate, Statistics
-from plait.plan.jtree import parse_shape
-from plait.query.query import Query
-from plait.runtime.local import LocalRun
-from plait.tuning import Tuning
+from plait.plan.jtree import Node, parse_shape
+from plait.plan.migration import Migration
+from plait.plan.observed import Evidence, Looked
 
-FIRST, SECOND = (parse_shape(QUERY, s) for s in ("(s0 (s1 s2))", "((s0 s1) s2)"))
-QUICK = Policy(sampling=0.5, effort=1.0, look=0.0)
-"""Batches here take milliseconds, so a share of their time is not enough to learn anything."""
-
-
-def results(run: LocalRun, seconds: int, often: str | None = None) -> int:
-    """Run until it is over: first `k` matches often, then `m`."""
-    for batch in batches(seconds, lambda s: often or ("k" if s < seconds // 2 else "m")):
-        run.push(batch)
-    return run.counts.results
+OFTEN, SELDOM = 1 / 50, 1 / 50_000
+WRONG, RIGHT = (parse_shape(QUERY, s) for s in ("((s0 s1) s2)", "(s0 (s1 s2))"))
+"""The pair s0, s1 matches often, s1, s2 seldom."""
+SETTING = Setting(QUERY, POLICY, Budget(), DEFAULT)
+HELD = 4 * RATE
 
 
-def kinds(events: list[Event], kind: str) -> list[Event]:
-    return [event for event in events if event.kind == kind]
-
-
-def test_a_flip_is_followed() -> None:
-    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
-    found = results(run, 30)
-    assert found == results(LocalRun(QUERY, FIRST), 30)
-    assert run.plan == SECOND
-    moved = kinds(run.events, "migrated")
-    assert moved and 15 < moved[0].batch <= 18, "two batches with the new rows are enough"
-    assert kinds(run.events, "judged")[0].data["paid"]
-    assert run.events[0].kind == "started"
-    compared = kinds(run.events, "compared")
-    assert all(event.data["decision"]["reasons"] for event in compared)
-
-
-def test_a_large_batch_is_not_joined_to_its_end_by_the_wrong_plan() -> None:
-    told = batches(24, lambda s: "k" if s < 16 else "m")
-    large = [
-        {name: pa.concat_tables(b[name] for b in told[at : at + 8]) for name in QUERY.names}
-        for at in range(0, 24, 8)
+def joined(second: int, plan: Node, seconds: float = 0.05, **more: Any) -> Joined:
+    """A second's batch, looked up as a plan with full windows does."""
+    first, rest = (0b011, 0b100) if plan == WRONG else (0b110, 0b001)
+    chance = OFTEN if plan == WRONG else SELDOM
+    pair = [1 << s for s in range(3) if first >> s & 1]
+    pairs = HELD * RATE * chance
+    looked = [
+        *(Looked(g, first ^ g, g, RATE, round(pairs), HELD) for g in pair),
+        Looked(rest, first, rest, RATE, round(RATE * HELD**2 * OFTEN * SELDOM / 2), pairs * 4),
     ]
-    small = Tuning(slice_rows=1024)
-    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT, tuning=small)
-    plain = LocalRun(QUERY, FIRST)
-    for batch in large:
-        assert run.push(batch).num_rows == plain.push(batch).num_rows
-    first = kinds(run.events, "migrated")[0]
-    assert first.batch == 3 and 16e6 < first.time < 22e6, "in the middle of the third batch"
-    decided = kinds(run.events, "compared")
-    assert any(event.data["standing"]["waiting"] > 1 for event in decided), "seconds that wait"
+    told = Joined(plan, second * 1_000_000, 0, [RATE] * 3, looked, seconds, 10**6)
+    return replace(told, **more)
 
 
-def test_nothing_happens_where_nothing_changes() -> None:
-    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
-    results(run, 20, often="k")
-    assert not run.migrations and run.plan == FIRST
+def evidence(draw: Draw) -> Sampled:
+    """What a sample of these streams shows."""
+    steps: list[tuple[Evidence, int]] = []
+    for n, stream in enumerate(draw.order[1:], 1):
+        gathered = frozenset(draw.order[:n])
+        chance = OFTEN if {0, 1} <= gathered | {stream} and 2 not in gathered | {stream} else SELDOM
+        steps.append((Evidence(gathered, frozenset({stream}), 5e5, 5e5 * chance), HELD))
+    return Sampled(steps, 0.001)
 
 
-def test_the_guard_takes_back_what_lies_have_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    truth = Knowledge.statistics
-
-    def lie(self: Knowledge, query: Query, least: float = 0.0) -> Statistics:
-        """The wrong pair is said to match often; of all other sets nothing is known."""
-        known = truth(self, query, least)
-        swapped = {"s0 s1": 2e-5, "s1 s2": 0.02}
-        return replace(
-            known,
-            selectivities={},
-            joint={names: Estimate(v, "probability") for names, v in swapped.items()},
-        )
-
-    monkeypatch.setattr(Knowledge, "statistics", lie)
-    run = LocalRun(QUERY, FIRST, adapt=replace(QUICK, confidence=0.01), costs=DEFAULT)
-    found = results(run, 60, often="k")
-    assert found == results(LocalRun(QUERY, FIRST), 60, often="k")
-    judged = kinds(run.events, "judged")
-    assert judged and not any(event.data["paid"] for event in judged)
-    moved = kinds(run.events, "migrated")
-    assert [event.data["returned"] for event in moved[:2]] == [False, True]
-    assert run.plan == FIRST and moved[-1].data["returned"]
-    there = [event.time / 1e6 for event in moved if not event.data["returned"]]
-    waits = [later - earlier for earlier, later in pairwise(there)]
-    assert all(b > 1.5 * a for a, b in pairwise(waits)), "it backs off"
+def until_still(setting: Setting, loop: Loop, told: Told) -> tuple[Loop, Move | None, list[Step]]:
+    """Tell the loop, draw what it asks for, and tell what comparing takes."""
+    steps: list[Step] = []
+    while True:
+        step = advance(setting, loop, told)
+        loop, steps = step.loop, [*steps, step]
+        if step.compared:
+            told = Compared(0.002)
+        elif isinstance(step.wish, Draw):
+            told = evidence(step.wish)
+        else:
+            return loop, step.wish, steps
 
 
-def test_the_guard_remembers_what_only_the_old_plan_saw() -> None:
-    trial = Trial(FIRST, SECOND, 0.0, 0.5, 1.0, joint={"s0 s1": 0.02, "s1 s2": 0.03})
-    now = Statistics(
-        joint={
-            "s0 s1": Estimate(0.5, PROBABILITY, confidence=0.9),
-            "s1 s2": Estimate(0.6, PROBABILITY, confidence=0.3),
-        }
-    )
-    filled = trial.filled_up(now, confidence=0.8)
-    assert {names: e.value for names, e in filled.joint.items()} == {"s0 s1": 0.5, "s1 s2": 0.03}
-    assert Trial.from_dict(json.loads(json.dumps(trial.to_dict())), QUERY) == trial
+def run(
+    setting: Setting, plan: Node, seconds: Sequence[int], loop: Loop | None = None
+) -> tuple[Loop, Move | None]:
+    loop, wish = loop or Loop.of(setting), None
+    for second in seconds:
+        loop, wish, _ = until_still(setting, loop, joined(second, plan))
+        if wish is not None:
+            break
+    return loop, wish
 
 
-def test_memory_is_kept_while_a_plan_fits() -> None:
-    free = LocalRun(QUERY, SECOND)
-    peak, least = 0, 0
-    for batch in batches(16, lambda _: "k"):
-        free.push(batch)
-        peak = max(peak, free.engine.nbytes)
-    slim = LocalRun(QUERY, FIRST)
-    for batch in batches(16, lambda _: "k"):
-        slim.push(batch)
-        least = max(least, slim.engine.nbytes)
-    assert peak > 2 * least, "the wrong plan holds far more"
-    budget = Budget(memory=least * 1.4)
-    assert budget.memory is not None
-    run = LocalRun(QUERY, SECOND, adapt=QUICK, budget=budget, costs=DEFAULT)
-    held = []
-    for batch in batches(16, lambda s: "k" if s >= 6 else "m"):
-        run.push(batch)
-        held.append(run.engine.nbytes)
-    assert max(held) <= 1.05 * budget.memory
-    assert run.migrations and run.plan != SECOND
+def test_it_asks_for_the_right_plan_and_a_strategy_with_reasons() -> None:
+    loop, wish = run(SETTING, WRONG, range(1, 20))
+    assert wish is not None and wish.plan == RIGHT and wish.old == WRONG and not wish.returned
+    assert wish.reasons == wish.decision.reasons and "less CPU" in wish.reasons[0]
+    assert wish.way.strategy == "moving-state" and wish.way.reason.startswith("recomputing takes")
+    assert loop.asked == wish and loop.look is None
 
 
-def test_a_lack_of_memory_is_told_by_name() -> None:
-    run = LocalRun(QUERY, FIRST, adapt=QUICK, budget=Budget(memory=10_000.0), costs=DEFAULT)
-    results(run, 6, often="k")
-    told = kinds(run.events, "unqualified")
-    assert told and told[0].data["resource"] == "memory"
+def test_it_changes_nothing_that_it_is_given() -> None:
+    loop, _ = run(SETTING, WRONG, range(1, 4))
+    before = (loop, loop.to_dict())
+    first = until_still(SETTING, loop, joined(4, WRONG))
+    again = until_still(SETTING, loop, joined(4, WRONG))
+    assert before == (loop, loop.to_dict())
+    assert first == again, "and does the same again"
 
 
-def test_a_loop_goes_on_elsewhere() -> None:
-    """As on Spark: after every batch it is plain data and nothing else."""
-    setting = Setting(QUERY, QUICK, Budget(), DEFAULT)
-    plain = LocalRun(QUERY, FIRST)
-    adapter, state = Adapter(setting), None
-    moved = []
-    for second, batch in enumerate(batches(30, lambda s: "k" if s < 15 else "m"), 1):
-        adapter = Adapter(setting, state=state)
-        adapter.begin(plain.engine)
-        for _ in adapter.timed(plain.stream(batch)):
-            pass
-        decision = adapter.end(plain.engine, Piece({}, [], second * 1_000_000))
-        if decision is not None and decision.plan is not None:
-            choose = adapter.chooser(plain.engine)
-            adapter.carried_out(plain.migrate(decision.plan, "auto", choose=choose))
-            moved.append(second)
-        state = json.loads(json.dumps(adapter.to_dict()))
-    assert moved and plain.plan == SECOND
+def test_the_right_plan_stays() -> None:
+    loop, wish = run(SETTING, RIGHT, range(1, 30))
+    assert wish is None and loop.pursuit.confirmed == 0 and loop.trial is None
 
 
-def test_a_loop_goes_on_from_what_an_older_version_wrote() -> None:
-    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
-    results(run, 8, often="k")
-    setting = Setting(QUERY, QUICK, Budget(), DEFAULT)
-    state = json.loads(run.node.header("t", 0).to_json())["adapt"]
-    for name in ("began", "priced", "tracked", "compared", "usual", "excess", "step"):
-        del state[name]
-    for name in ("window", "waiting"):
-        del state["knowledge"][name]
-    state["knowledge"]["agreements"] = [a[:-1] for a in state["knowledge"]["agreements"]]
-    trial = Trial(FIRST, SECOND, 0.0, 0.5, 1.0).to_dict()
-    del trial["joint"]
-    loop = Adapter(setting, state=state | {"trial": trial}).loop
-    assert loop.batches == 8 and loop.knowledge.window == 4.0
-    assert loop.trial == Trial(FIRST, SECOND, 0.0, 0.5, 1.0)
+def test_a_sample_is_asked_for_where_the_plan_never_looks() -> None:
+    step = advance(SETTING, Loop.of(SETTING), joined(1, WRONG))
+    assert isinstance(step.wish, Draw) and set(step.wish.order) == {1, 2}
+    assert step.wish.rows >= POLICY.sample_rows and 0 < step.wish.newest < 1
+    silent = replace(SETTING, policy=replace(POLICY, sampling=0.0))
+    assert advance(silent, Loop.of(silent), joined(1, WRONG)).wish is None
 
 
-def test_a_plan_that_somebody_gave_is_kept_until_it_is_released() -> None:
-    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
-    told = batches(24, lambda _: "m")
-    run.migrate(FIRST)
-    for batch in told[:12]:
-        run.push(batch)
-    assert run.plan == FIRST and not run.events
-    run.release()
-    for batch in told[12:]:
-        run.push(batch)
-    assert run.plan == SECOND
+def test_time_is_only_what_it_is_told() -> None:
+    loop, _, steps = until_still(SETTING, Loop.of(SETTING), joined(1, WRONG, seconds=0.5))
+    draws = sum(isinstance(step.wish, Draw) for step in steps)
+    assert loop.spent.joining == 0.5 and loop.spent.sampling == pytest.approx(0.001 * draws)
+    loop, _ = run(SETTING, WRONG, range(2, 5), loop)
+    loop, _, steps = until_still(SETTING, loop, joined(5, WRONG))
+    assert loop.spent.comparing > 0, "plans were compared by now"
+    busy = replace(loop, spent=replace(loop.spent, comparing=1e6))
+    frugal = replace(SETTING, policy=replace(POLICY, pursuit=0.0))
+    _, _, steps = until_still(frugal, busy, joined(6, WRONG))
+    assert not any(step.compared for step in steps), "it has had its share"
 
 
-def test_batches_that_are_not_looked_at_yet_do_not_start_it_again() -> None:
-    run = LocalRun(QUERY, FIRST, adapt=replace(QUICK, look=1e6), costs=DEFAULT)
-    results(run, 4)
-    assert len(kinds(run.events, "started")) == 1
+def moved(loop: Loop, **more: Any) -> Loop:
+    """The loop after it got what it asked for."""
+    assert loop.asked is not None
+    record = Migration(loop.asked.way.strategy, loop.asked.old, loop.asked.plan, start=3, end=3)
+    return advance(SETTING, loop, Moved(replace(record, **more))).loop
 
 
-def test_routers_have_no_plan_to_change() -> None:
-    from plait.plan.routed import Teddies
+def test_a_plan_that_did_not_pay_is_left_again_and_banned() -> None:
+    loop, wish = run(SETTING, WRONG, range(1, 20))
+    assert wish is not None
+    at = int(loop.time)
+    loop = moved(loop, pause=0.1)
+    assert loop.trial is not None and loop.trial.old == WRONG and loop.course.migrated == at
+    assert loop.pursuit.confirmed == 0 and loop.price.overhead > 0
+    back, kinds = None, list[str]()
+    for second in range(at + 1, at + 10):
+        told = joined(second, RIGHT, seconds=50.0)
+        loop, back, steps = until_still(SETTING, loop, told)
+        kinds += [event.kind for step in steps for event in step.events]
+        if back is not None:
+            break
+    assert back is not None and back.returned and back.plan == WRONG
+    assert back.reasons[-1] == "go back" and back.way.strategy == "moving-state"
+    assert "judged" in kinds and loop.bans.until["(s0 (s1 s2))"] > loop.time
+    loop = moved(loop)
+    assert loop.trial is None, "what is taken back is not tried again"
 
-    run = LocalRun(QUERY, Teddies(), adapt=True)
-    results(run, 3)
-    assert not run.events
+
+def test_a_plan_that_paid_stays() -> None:
+    loop, wish = run(SETTING, WRONG, range(1, 20))
+    loop, at = moved(loop), int(loop.time)
+    loop, wish = run(SETTING, RIGHT, range(at + 1, at + 10), loop)
+    assert wish is None and loop.trial is None and not loop.bans.until
+
+
+def test_a_refusal_changes_nothing_but_the_wish() -> None:
+    loop, wish = run(SETTING, WRONG, range(1, 20))
+    assert wish is not None
+    refused = Migration("moving-state", WRONG, RIGHT, start=3, end=3, refused="no room")
+    step = advance(SETTING, loop, Moved(refused))
+    assert step.loop == replace(loop, asked=None)
+    assert [(e.kind, e.data["refused"]) for e in step.events] == [("migrated", "no room")]
+
+
+def test_while_two_plans_run_nothing_is_compared_and_no_time_counts() -> None:
+    loop, _ = run(SETTING, WRONG, range(1, 20))
+    loop = moved(loop, strategy="parallel-track", end=None)
+    assert loop.course.following == "(s0 (s1 s2))" and loop.trial is not None
+    at = int(loop.time)
+    for second in (at + 1, at + 2):
+        step = advance(SETTING, loop, joined(second, RIGHT, seconds=9.0, migrating=True))
+        loop = step.loop
+        assert step.wish is None and loop.trial is not None and loop.trial.batches == 0
+        assert loop.knowledge.timed == 0.0
+    record = Migration("parallel-track", WRONG, RIGHT, start=3, end=5)
+    loop, _, steps = until_still(SETTING, loop, joined(at + 3, RIGHT, ended=record))
+    assert [e.kind for e in steps[0].events][:1] == ["ended"] and not loop.course.following
+    assert loop.trial is not None and loop.trial.batches == 0, "half of it was with both"
+    loop, _, _ = until_still(SETTING, loop, joined(at + 4, RIGHT))
+    assert loop.trial is not None and loop.trial.batches == 1
+
+
+def test_rows_that_come_too_fast_for_the_memory_are_foreseen() -> None:
+    limited = replace(SETTING, budget=Budget(memory=1e8))
+    slow = replace(limited, policy=Policy(look=0.0, effort=0.0, sampling=0.0))
+    loop = Loop.of(slow)
+    for second in (1, 2, 3):
+        loop = advance(slow, loop, joined(second, WRONG)).loop
+    assert advance(slow, loop, Coming(WRONG, [RATE] * 3, 4_000_000)) == Step(loop)
+    step = advance(slow, loop, Coming(WRONG, [30 * RATE] * 3, 4_000_000))
+    assert isinstance(step.wish, Move) and step.wish.plan != WRONG
+    assert step.wish.decision.resource == "memory" and step.loop.asked == step.wish
+    assert [event.kind for event in step.events][:1] == ["compared"]
+    assert advance(SETTING, loop, Coming(WRONG, [30 * RATE] * 3, 4_000_000)).wish is None
+    assert advance(slow, Loop.of(slow), Coming(WRONG, [RATE] * 3, 4_000_000)).wish is None
+
+
+def test_a_lack_of_memory_is_told_once() -> None:
+    tiny = replace(SETTING, budget=Budget(memory=1000.0))
+    loop, told = Loop.of(tiny), list[str]()
+    for second in range(1, 9):
+        loop, wish, steps = until_still(tiny, loop, joined(second, RIGHT))
+        told += [event.kind for step in steps for event in step.events]
+        if wish is not None:
+            loop = replace(loop, asked=None)
+    assert told.count("unqualified") == 1 and loop.comparison.short == "memory"
+
+
+def test_the_log_begins_with_all_that_a_replay_needs() -> None:
+    event = started(SETTING, WRONG)
+    assert event.kind == "started"
+    assert event.data.keys() == {"query", "plan", "policy", "budget", "costs"}

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.laws.test_law3_migration import mean_history
 
-from plait.adapt.knowledge import Knowledge
+from plait.adapt.policy import Policy
+from plait.adapt.setting import Setting
 from plait.optimize.budget import Budget
-from plait.optimize.statistics import Statistics
+from plait.optimize.costs import DEFAULT
 from plait.plan.enumerate import sample_plan
 from plait.plan.examples import chain
 from plait.plan.jtree import Node
@@ -23,23 +24,17 @@ from plait.runtime.local import LocalRun
 from plait.testing.histories import History, cases, churns, crowds
 from plait.testing.laws import difference, expected
 from plait.testing.oracle import Result, multiset, oracle, split_late
-from plait.testing.policies import eager, false_statistics
+from plait.testing.policies import Lies, eager
 from plait.testing.processors import Cluster
 from plait.tuning import Tuning
 
 SEEDS = st.integers(0, 2**32)
+LIES = Lies(1)
 
 
-@pytest.fixture(autouse=True)
-def lies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Statistics that have nothing to do with the streams, other ones each time."""
-    random = Random(1)
-
-    def lie(self: Knowledge, query: Query, least: float = 0.0) -> Statistics:
-        del self, least
-        return false_statistics(query, random)
-
-    monkeypatch.setattr(Knowledge, "statistics", lie)
+def lied_to(query: Query, policy: Policy, budget: Budget | None = None) -> Setting:
+    """A loop that is told lies."""
+    return Setting(query, policy, budget or Budget(), DEFAULT, believe=LIES)
 
 
 def in_pieces(history: History, random: Random) -> Tuning:
@@ -56,9 +51,8 @@ def check_local(history: History, seed: int) -> int:
     policy = eager(random.choice((0.001, 1.0, 100.0)), random.choice((None, 0.0)))
     budget = random.choice((None, Budget(memory=1e9), Budget(memory=20_000.0)))
     plan = sample_plan(history.query, random)
-    run = LocalRun(
-        history.query, plan, adapt=policy, budget=budget, tuning=in_pieces(history, random)
-    )
+    setting = lied_to(history.query, policy, budget)
+    run = LocalRun(history.query, plan, adapt=setting, tuning=in_pieces(history, random))
     found: Counter[Result] = Counter()
     for batch in history.tables():
         found += multiset(run.push(batch))
@@ -91,6 +85,7 @@ def check_processors(history: History, processors: int, seed: int) -> int:
         sample_plan(query, random),
         processors,
         adapt=policy,
+        believe=LIES,
         tuning=in_pieces(history, random),
     )
     found: Counter[Result] = Counter()
@@ -136,7 +131,8 @@ def test_oracle_a_batch_in_pieces_whose_keys_come_and_go(history: History, seed:
 
 
 def check_pieces(history: History, plan: Node) -> None:
-    run = LocalRun(history.query, plan, adapt=eager(1.0, None), tuning=history.tuning)
+    setting = lied_to(history.query, eager(1.0, None))
+    run = LocalRun(history.query, plan, adapt=setting, tuning=history.tuning)
     found: Counter[Result] = Counter()
     for batch in history.tables():
         found += multiset(run.push(batch))

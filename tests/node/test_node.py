@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from plait.adapt.loop import Setting
+from plait.adapt.setting import Setting
 from plait.engine.admission import LATE, NO_TIME, NULL_KEY
 from plait.errors import MigrationError, SourceError
 from plait.node.batch import Aside, Batch, Rows, batch_of_rows
 from plait.node.epochs import Epoch
-from plait.node.node import Node, Setup
+from plait.node.node import Clock, Node, Setup
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.examples import clique
@@ -29,9 +29,12 @@ SETUP = Setup(QUERY, TREE)
 SECOND = 1_000_000
 
 
-def still() -> float:
-    """A clock that stands still."""
-    return 0.0
+STILL = Clock(float, float)
+"""Clocks that stand still."""
+
+
+def still_node(*given: Any, **named: Any) -> Node:
+    return Node(*given, clock=STILL, **named)
 
 
 def table(stream: int, seconds: list[int | None], keys: list[int | None]) -> pa.Table:
@@ -52,14 +55,14 @@ def batch(second: int, n: int = 2) -> Batch:
 def stepped(
     node: Node, given: Batch, epoch: Epoch | None = None
 ) -> tuple[Counter[Result], list[Aside]]:
-    found = list(node.step(given, clock=still, epoch=epoch))
+    found = list(node.step(given, epoch))
     results = [rows for rows in found if not isinstance(rows, Aside)]
     aside = [rows for rows in found if isinstance(rows, Aside)]
     return multiset(pa.Table.from_batches(results, QUERY.schema)), aside
 
 
 def test_a_step_joins_counts_and_moves_the_watermarks() -> None:
-    node = Node(SETUP, number=3)
+    node = still_node(SETUP, number=3)
     results, aside = stepped(node, batch(1))
     assert results.total() == 8 and not aside
     report = node.report
@@ -71,7 +74,7 @@ def test_a_step_joins_counts_and_moves_the_watermarks() -> None:
 
 
 def test_every_row_that_is_not_joined_is_handed_out_with_its_reason() -> None:
-    node = Node(SETUP)
+    node = still_node(SETUP)
     stepped(node, batch(100))
     rows = table(0, [1, None, 100, 101], [1, 1, None, 1])
     results, aside = stepped(node, batch_of_rows(QUERY, {"a": rows}))
@@ -86,7 +89,7 @@ def test_every_row_that_is_not_joined_is_handed_out_with_its_reason() -> None:
 
 
 def test_of_the_copies_of_a_late_row_only_the_original_is_set_aside() -> None:
-    node = Node(SETUP)
+    node = still_node(SETUP)
     stepped(node, batch(100))
     late = batch_of_rows(QUERY, {"a": table(0, [1, 2, 3, 100], [1, 1, 1, 1])})
     late.originals = {0: 2}
@@ -96,7 +99,7 @@ def test_of_the_copies_of_a_late_row_only_the_original_is_set_aside() -> None:
 
 
 def test_a_batch_that_is_refused_changes_nothing() -> None:
-    node = Node(SETUP)
+    node = still_node(SETUP)
     stepped(node, batch(1))
     before = node.header("t", 0).to_json()
     given = batch(2)
@@ -111,10 +114,10 @@ def test_a_node_goes_on_from_its_header_and_engine() -> None:
     """Rebuilding the node in every step changes nothing, apart from how long things took."""
     setting = Setting(QUERY, eager(1.0, None), Budget(), DEFAULT)
     setup = replace(SETUP, adapt=setting)
-    whole = Node(setup, every_batch=True)
+    whole = still_node(setup, every_batch=True)
     header, engine = None, None
     for second in range(1, 12):
-        again = Node(setup, header, engine, every_batch=True)
+        again = still_node(setup, header, engine, every_batch=True)
         epoch = Epoch(second, OTHER if second % 2 else TREE) if 3 < second < 8 else None
         assert stepped(whole, batch(second), epoch) == stepped(again, batch(second), epoch)
         assert whole.plan == again.plan and whole.watermarks == again.watermarks
@@ -124,7 +127,7 @@ def test_a_node_goes_on_from_its_header_and_engine() -> None:
 
 
 def test_an_epoch_is_followed_once_and_holds_the_plan() -> None:
-    node = Node(SETUP)
+    node = still_node(SETUP)
     epoch = Epoch(1, OTHER)
     stepped(node, batch(1), epoch)
     assert node.plan == OTHER and node.report.epoch == 1
@@ -138,8 +141,8 @@ def test_an_epoch_is_followed_once_and_holds_the_plan() -> None:
 
 
 def test_a_request_within_a_batch_waits_for_its_end() -> None:
-    node = Node(SETUP)
-    steps = node.step(batch(1), clock=still)
+    node = still_node(SETUP)
+    steps = node.step(batch(1))
     next(steps)
     queued = node.migrate(OTHER)
     assert queued.status == "queued" and node.queued == [queued] and node.plan == TREE
@@ -150,7 +153,7 @@ def test_a_request_within_a_batch_waits_for_its_end() -> None:
 
 
 def test_requests_while_two_plans_run_wait_their_turn() -> None:
-    node = Node(SETUP)
+    node = still_node(SETUP)
     stepped(node, batch(1))
     node.migrate(OTHER, "parallel-track")
     assert [m.status for m in (node.under_way,) if m] == ["under way"]
@@ -164,7 +167,7 @@ def test_requests_while_two_plans_run_wait_their_turn() -> None:
         results += stepped(node, batch(second))[0]
     assert node.plan == last and node.under_way is None
     assert [m.status for m in node.migrations] == ["done", "done"]
-    plain = Node(SETUP)
+    plain = still_node(SETUP)
     stepped(plain, batch(1))
     wanted = Counter[Result]()
     for second in range(2, 60, 3):
@@ -175,7 +178,7 @@ def test_requests_while_two_plans_run_wait_their_turn() -> None:
 def test_results_that_waited_in_a_router_leave_in_the_batch_of_its_end() -> None:
     """A task may be the last one that sees this engine: nothing may wait beyond it."""
     patient = Teddies(counter_limit=1_000, patience=50)
-    node, plain = Node(replace(SETUP, plan=patient)), Node(SETUP)
+    node, plain = still_node(replace(SETUP, plan=patient)), still_node(SETUP)
     found, wanted = Counter[Result](), Counter[Result]()
     for second, rows in enumerate((20, 20, 1, 1, 1, 1), 1):
         epoch = Epoch(1, TREE) if second >= 5 else None
@@ -190,8 +193,8 @@ def test_results_that_waited_in_a_router_leave_in_the_batch_of_its_end() -> None
 
 def test_a_still_clock_and_a_fast_one_make_no_difference_to_results() -> None:
     ticks = iter(range(10**9))
-    still_node, fast_node = Node(SETUP), Node(SETUP)
+    fast = Clock(lambda: float(next(ticks)), lambda: float(next(ticks)))
+    slow_node, fast_node = still_node(SETUP), Node(SETUP, clock=fast)
     for second in range(1, 6):
-        fast = list(fast_node.step(batch(second), clock=lambda: float(next(ticks))))
-        assert fast == list(still_node.step(batch(second), clock=still))
-    assert fast_node.report.seconds["join"] > 0 == still_node.report.seconds["join"]
+        assert list(fast_node.step(batch(second))) == list(slow_node.step(batch(second)))
+    assert fast_node.report.seconds["join"] > 0 == slow_node.report.seconds["join"]

@@ -284,10 +284,11 @@ def test_what_the_loop_learns_of_strange_streams_is_understood() -> None:
     stamps = pa.array([i * 1_000 for i in range(2_000)], pa.timestamp("us"))
     keys = pa.array([i % 50 for i in range(2_000)])
     rows = pa.table({"ts": stamps, "k": keys, "k=k": keys})
-    run, knowledge = LocalRun(query), Knowledge(3, 2.0)
+    run, knowledge = LocalRun(query), Knowledge.of(3, 2.0)
     watch = Watch(run.engine)
     run.push(dict.fromkeys(query.names, rows))
-    knowledge.learn(Seen(2_000_000, 1.0, watch.stored(), watch.looked()), geometry(query))
+    seen = Seen(2_000_000, 1.0, watch.stored(), watch.looked())
+    knowledge = knowledge.learnt(seen, geometry(query))
     known = knowledge.statistics(query)
     assert known.joint and resolve_statistics(query, known).joint
 

@@ -12,7 +12,8 @@ In this order:
    yet cost as much as the migration would: stay, for now. The last rule is that of renting or
    buying: it bounds what streams that go back and forth can cost. What staying will cost for rows
    that have arrived and wait is as good as spent.
-6. Move.
+6. Move, by moving state or on a parallel track (`plait.adapt.strategy`). What the migration would
+   cost in step 5 is what the better of the two is predicted to cost.
 
 Costs are compared with each other under the same estimates, never with those of an earlier moment:
 drift that is slow is still drift.
@@ -22,19 +23,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from plait.adapt.policy import Policy
+from plait.adapt.strategy import Way, way_to
 from plait.optimize.budget import Budget, Resource, show_memory
 from plait.optimize.candidate import Joins
 from plait.optimize.choose import choose
 from plait.optimize.costs import Costs
-from plait.optimize.migration_cost import predict, terms_of
 from plait.optimize.model import Cost, Model, bits
 from plait.optimize.statistics import PROBABILITY, Estimate, Statistics, streams_mask
 from plait.plan.jtree import Node, joins
 from plait.plan.labels import plan_label
+from plait.plan.serde import to_dict
 from plait.query.names import quoted
 from plait.query.query import Query
 
@@ -73,6 +75,11 @@ class Standing:
     waiting: float = 0.0
     """Seconds of event time that have arrived and are not joined yet."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for the event log, whose events have the time."""
+        parts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "time"}
+        return parts | {"plan": to_dict(self.plan), "banned": dict(self.banned)}
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -85,8 +92,8 @@ class Decision:
     """The plan to go to, or that would be better."""
     cost: Cost | None = None
     """What that plan is predicted to need."""
-    pause: float = 0.0
-    """The predicted seconds of moving state to it."""
+    way: Way | None = None
+    """How to get there."""
     better: bool = False
     """Whether it is cheaper by the margins: then staying is regretted."""
     learn: tuple[int, ...] = ()
@@ -109,7 +116,8 @@ class Decision:
             "current": _plain(self.current),
             "plan": None if self.plan is None else plan_label(self.plan),
             "cost": None if self.cost is None else _plain(self.cost),
-            "pause": self.pause,
+            "pause": 0.0 if self.way is None else self.way.pause,
+            "way": None if self.way is None else self.way.to_dict(),
             "gain": self.gain,
             "resource": self.resource,
             "fits": self.fits,
@@ -149,9 +157,14 @@ def decide_by(
     current = _priced(model.cost(standing.plan), standing, 1.0)
     excess = max(1.0, standing.nbytes / current.bytes) if current.bytes else 1.0
     current = _priced(model.cost(standing.plan), standing, excess)
-    fits = limits.holds(current)
-    if not fits:
-        return _must_move(space, current, standing, policy, limits, excess)
+    room = None
+    if limits.memory is not None and limits.unit == "bytes":
+        room = max(0.0, limits.memory - standing.nbytes) / excess
+    if not limits.holds(current):
+        forced = _must_move(space, current, standing, policy, limits, excess)
+        if forced.plan is None:
+            return forced
+        return replace(forced, way=_way(forced.plan, model, standing, policy, room))
     outcome = choose(space, _scaled(limits, standing, policy, excess))
     if outcome.answer == "none":
         outcome = choose(space, _scaled(limits, standing, None, excess))
@@ -177,9 +190,8 @@ def decide_by(
         return _because(
             found, f"it did not pay before and is left alone for {until - standing.time:.3g} s more"
         )
-    moving = predict(model, standing.plan, plan, terms_of(model.costs)).t_ms * standing.price
-    moving += standing.overhead
-    found = replace(found, better=True, pause=moving)
+    way = _way(plan, model, standing, policy, room)
+    found = replace(found, better=True, way=way)
     unsure = _unsure(query, model, known, policy, (standing.plan, plan))
     if unsure:
         names = ", ".join(_names(query, s) for s in unsure)
@@ -197,14 +209,20 @@ def decide_by(
         )
     if standing.confirmed + 1 < policy.confirm:
         return _because(found, f"to be confirmed by {policy.confirm} comparisons in a row")
-    needed = policy.payback * moving
+    needed = policy.payback * way.work
     behind = gain * standing.waiting
     costs = f"staying has cost {standing.regret:.3g} s"
     if behind:
         costs += f" and would cost {behind:.3g} s for the rows that wait"
     if standing.regret + behind < needed:
         return _because(found, f"{costs} so far, the migration would take {needed:.3g} s")
-    return _because(replace(found, kind="move"), f"{costs}, the migration takes {moving:.3g} s")
+    why = f"{costs}, the migration takes {way.work:.3g} s"
+    return _because(replace(found, kind="move"), why)
+
+
+def _way(plan: Node, model: Model, standing: Standing, policy: Policy, room: float | None) -> Way:
+    price, overhead = standing.price, standing.overhead
+    return way_to(model, standing.plan, plan, policy, room=room, price=price, overhead=overhead)
 
 
 def _must_move(

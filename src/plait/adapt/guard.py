@@ -20,7 +20,7 @@ from plait.plan.serde import from_dict, to_dict
 from plait.query.query import Query
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Trial:
     """A new plan that has yet to show that it pays; times are seconds of event time."""
 
@@ -39,11 +39,11 @@ class Trial:
     joint: Mapping[str, float] = field(default_factory=dict)
     """The joint selectivities that the decision was made from."""
 
-    def add(self, seconds: float, span: float) -> None:
-        """One more batch with the new plan alone."""
-        self.seconds += seconds
-        self.span += span
-        self.batches += 1
+    def after(self, seconds: float, span: float) -> Trial:
+        """With one more batch that the new plan has joined alone."""
+        return replace(
+            self, seconds=self.seconds + seconds, span=self.span + span, batches=self.batches + 1
+        )
 
     def filled_up(self, known: Statistics, confidence: float) -> Statistics:
         """What is known now; where that is not sure enough, what was known then."""
@@ -64,6 +64,26 @@ class Trial:
 
 
 _PARTS = ("began", "predicted", "price", "seconds", "span", "batches", "joint")
+
+
+@dataclass(frozen=True, slots=True)
+class Bans:
+    """Plans that did not pay are left alone for a while, each time for longer."""
+
+    until: Mapping[str, float] = field(default_factory=dict)
+    """By the plan's label, until when, in seconds of event time."""
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """How often each has not paid."""
+
+    def after(self, label: str, now: float, wait: float) -> Bans:
+        """With one more failure; the first ban takes `wait` seconds, each further twice the last.
+
+        >>> Bans().after("(a b)", 10.0, 4.0).after("(a b)", 20.0, 4.0)
+        Bans(until={'(a b)': 28.0}, failures={'(a b)': 2})
+        """
+        times = self.failures.get(label, 0) + 1
+        until = now + wait * 2 ** (times - 1)
+        return Bans({**self.until, label: until}, {**self.failures, label: times})
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,14 @@ mixture; a sample of the newest rows does not. Once there is one, it counts and 
 nothing new is heard. Where even the upper bound of an agreement means less than a tenth of a match
 per lookup, it is sure enough: what is not found costs next to nothing.
 
-A knowledge is plain data at any time (`to_dict`), so it can be kept beside the state it is about.
+A `Knowledge` is a value: taking something in gives another one.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -70,7 +70,32 @@ class Seen:
     """Rows that have arrived and are not joined yet."""
 
 
-@dataclass(slots=True)
+class Leap(NamedTuple):
+    """When an estimate leapt last, and which way: 1 up, -1 down, 0 both or never."""
+
+    when: int = 0
+    way: int = 0
+
+    def after(self, way: int, now: int, half_life: float) -> tuple[Leap, bool]:
+        """With what looks like a leap now, and whether to believe it.
+
+        >>> Leap().after(1, 5_000_000, 2.0)
+        (Leap(when=5000000, way=1), True)
+        >>> Leap(5_000_000, 1).after(-1, 6_000_000, 2.0)
+        (Leap(when=6000000, way=0), False)
+        """
+        if not way:
+            return self, False
+        lately = self.when and now - self.when < 4e6 * half_life
+        if lately and self.way != way:
+            return Leap(self.when if self.way == 0 else now, 0), False
+        return Leap(now, way), True
+
+
+NEVER = Leap()
+
+
+@dataclass(frozen=True, slots=True)
 class Agreement:
     """What is known of two sets of streams together."""
 
@@ -80,8 +105,7 @@ class Agreement:
     """Rows that a lookup goes through: those of the second set."""
     time: int
     """When it was heard of last."""
-    leap: list[int] = field(default_factory=lambda: [0, 0])
-    """When it leapt last, and which way: 1 up, -1 down, 0 both."""
+    leap: Leap = NEVER
     sampled: int = -1
     """When there was a sample last."""
 
@@ -122,17 +146,23 @@ _SINGLE = Joint(1.0, 1.0, 0.0, 1.0, 1.0, False)
 _NONE = Joint(0.0, 0.0, 0.0, 1.0, 0.0, False)
 
 
-@dataclass(slots=True)
+Pair = tuple[int, int]
+"""Two disjoint sets of streams, as bit masks, the smaller number first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """The estimates of one processor; sets of streams are bit masks."""
 
-    streams: int
     half_life: float
     """In seconds of event time."""
+    rows: tuple[float, ...]
+    """Rows of each stream, forgetting."""
+    leaps: tuple[Leap, ...]
+    """Those of the rate of each stream."""
     window: float = 0.0
     """How long rows stay, in seconds."""
     time: int = 0
-    rows: list[float] = field(default_factory=list)
     span: float = 0.0
     batches: float = 0.0
     seconds: float = 0.0
@@ -141,88 +171,108 @@ class Knowledge:
     nbytes: int = 0
     waiting: int = 0
     """Rows that have arrived and are not joined yet."""
-    agreements: dict[tuple[int, int], Agreement] = field(default_factory=dict)
-    leaps: list[list[int]] = field(default_factory=list)
-    """When the rate of each stream leapt last, and which way."""
+    agreements: Mapping[Pair, Agreement] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.rows = self.rows or [0.0] * self.streams
-        self.leaps = self.leaps or [[0, 0] for _ in range(self.streams)]
+    @classmethod
+    def of(cls, streams: int, half_life: float, window: float = 0.0) -> Knowledge:
+        """One that knows nothing yet.
+
+        >>> Knowledge.of(2, 1.0).heard
+        False
+        """
+        return cls(half_life, (0.0,) * streams, (NEVER,) * streams, window)
 
     # -- taking in
 
-    def learn(self, seen: Seen, volumes: Volumes) -> None:
-        """Take in what a batch told."""
+    def learnt(self, seen: Seen, volumes: Volumes) -> Knowledge:
+        """With what a batch told."""
         keep = 0.5 ** (seen.span / self.half_life)
-        self.time = seen.time
         span = keep * self.span + seen.span
-        for i, new in enumerate(seen.stored):
-            old = self.rows[i]
-            self.rows[i] = keep * old + new
-            if self._leaps(self.leaps[i], leaps(old, self.span, new, seen.span)):
-                self.rows[i] = new * span / seen.span
-        self.span = span
-        self.batches = keep * self.batches + 1
-        self.seconds = keep * self.seconds + seen.seconds
-        self.timed = keep * self.timed + seen.span
-        self.nbytes, self.waiting = seen.nbytes, seen.waiting
-        found: dict[tuple[int, int], list[float]] = {}
+        rows, last = [], []
+        for old, leapt, new in zip(self.rows, self.leaps, seen.stored, strict=True):
+            way = leaps(old, self.span, new, seen.span)
+            leap, believed = leapt.after(way, seen.time, self.half_life)
+            rows.append(new * span / seen.span if believed else keep * old + new)
+            last.append(leap)
+        found: dict[Pair, list[float]] = {}
         for step in seen.looked:
             # Both sides of a join tell about the same pairs: together they are unbiased within
             # a batch, in which one stream comes after the other.
-            key = _key(step.gathered, step.target)
-            both = step.gathered | step.target
             before = volumes.last(step.gathered, step.part)
-            after = volumes.last(both, step.part)
+            after = volumes.last(step.gathered | step.target, step.part)
             held = volumes.held(step.target)
             if before <= 0 or held <= 0:
                 continue
-            sums = found.setdefault(key, [0.0, 0.0, 0.0])
+            sums = found.setdefault(_key(step.gathered, step.target), [0.0, 0.0, 0.0])
             sums[0] += step.probes * step.rows * after / (before * held)
             sums[1] += step.matches
             sums[2] = max(sums[2], step.rows)
-        for key, (pairs, matches, rows) in found.items():
-            self._add(key, pairs, matches, rows)
+        learnt = replace(
+            self,
+            rows=tuple(rows),
+            leaps=tuple(last),
+            time=seen.time,
+            span=span,
+            batches=keep * self.batches + 1,
+            seconds=keep * self.seconds + seen.seconds,
+            timed=keep * self.timed + seen.span,
+            nbytes=seen.nbytes,
+            waiting=seen.waiting,
+        )
+        if not found:
+            return learnt
+        new_ones = {key: learnt._agreement(key, *sums) for key, sums in found.items()}
+        return learnt._with(new_ones)
 
-    def sampled(self, gathered: int, target: int, pairs: float, matches: float, rows: int) -> None:
-        """Take in what a sample told; `rows` are those of the state that it stands for."""
-        self._add(_key(gathered, target), pairs, matches, rows, sample=True)
+    def sampled(
+        self, gathered: int, target: int, pairs: float, matches: float, rows: int
+    ) -> Knowledge:
+        """With what a sample told; `rows` are those of the state that it stands for."""
+        key = _key(gathered, target)
+        return self._with({key: self._agreement(key, pairs, matches, rows, sample=True)})
 
-    def _add(
-        self, key: tuple[int, int], pairs: float, matches: float, rows: float, sample: bool = False
-    ) -> None:
+    def _with(self, found: Mapping[Pair, Agreement | None]) -> Knowledge:
+        heard = {key: known for key, known in found.items() if known is not None}
+        return replace(self, agreements={**self.agreements, **heard})
+
+    def _agreement(
+        self, key: Pair, pairs: float, matches: float, rows: float, *, sample: bool = False
+    ) -> Agreement | None:
+        """What is known of a pair of sets after so many pairs and matches more."""
         old = self.agreements.get(key)
         if pairs <= 0:
             if old is not None and sample:
-                old.sampled = self.time  # there is nothing to be learnt from another one
-            return
+                # There is nothing to be learnt from another sample.
+                return replace(old, sampled=self.time)
+            return old
         if old is None:
-            old = self.agreements[key] = Agreement(0.0, 0.0, rows, self.time)
-        leapt, mixed = old.leap[0], self._mixed(old)
-        old.rows = rows
-        if mixed and not sample and old.sampled >= leapt:
-            return
-        keep = 0.5 ** ((self.time - old.time) / 1e6 / self.half_life)
-        first = mixed and sample and old.sampled < leapt
-        if first or self._leaps(old.leap, leaps(old.matches, old.pairs, matches, pairs)):
+            old = Agreement(0.0, 0.0, rows, self.time)
+        mixed, behind = self._lately(old.leap), old.sampled < old.leap.when
+        if mixed and not sample and not behind:
+            return replace(old, rows=rows)
+        leap, keep = old.leap, 0.5 ** ((self.time - old.time) / 1e6 / self.half_life)
+        if mixed and sample and behind:
             keep = 0.0
-        old.pairs = keep * old.pairs + pairs
-        old.matches = keep * old.matches + matches
-        old.time = self.time
-        if sample:
-            old.sampled = self.time
+        else:
+            way = leaps(old.matches, old.pairs, matches, pairs)
+            leap, believed = leap.after(way, self.time, self.half_life)
+            keep = 0.0 if believed else keep
+        return Agreement(
+            keep * old.pairs + pairs,
+            keep * old.matches + matches,
+            rows,
+            self.time,
+            leap,
+            self.time if sample else old.sampled,
+        )
 
-    def _mixed(self, known: Agreement) -> bool:
-        """Whether windows still hold rows from before it leapt."""
-        return self._lately(known.leap)
-
-    def _lately(self, leap: Sequence[int]) -> bool:
-        when, way = leap
-        return way != 0 and self.time - when < 1e6 * self.window
+    def _lately(self, leap: Leap) -> bool:
+        """Whether windows still hold rows from before a leap."""
+        return leap.way != 0 and self.time - leap.when < 1e6 * self.window
 
     def _only_mixed(self, known: Agreement) -> bool:
         """Whether only lookups, through old rows and new ones, tell about it."""
-        return self._mixed(known) and known.sampled < known.leap[0]
+        return self._lately(known.leap) and known.sampled < known.leap.when
 
     @property
     def settled(self) -> bool:
@@ -230,12 +280,13 @@ class Knowledge:
         leaps = [*self.leaps, *(known.leap for known in self.agreements.values())]
         return not any(map(self._lately, leaps))
 
-    def doubtful(self) -> list[tuple[int, int]]:
+    def doubtful(self) -> list[Pair]:
         """The pairs of streams of which only a sample can tell what is true since a leap.
 
         Where one has leapt, others of which nothing was heard since may have, too.
         """
-        latest = max((a.leap[0] for a in self.agreements.values() if self._mixed(a)), default=-1)
+        leapt = (a.leap for a in self.agreements.values())
+        latest = max((leap.when for leap in leapt if self._lately(leap)), default=-1)
         return [
             key
             for key, known in self.agreements.items()
@@ -243,21 +294,17 @@ class Knowledge:
             and (max(known.time, known.sampled) < latest or self._only_mixed(known))
         ]
 
-    def _leaps(self, last: list[int], way: int) -> bool:
-        """Whether to believe a leap; `last` is brought up to date."""
-        if not way:
-            return False
-        when, before = last
-        lately = when and self.time - when < 4e6 * self.half_life
-        if lately and before != way:
-            last[:] = [when if before == 0 else self.time, 0]
-            return False
-        last[:] = [self.time, way]
-        return True
+    def restarted(self) -> Knowledge:
+        """For another plan: what the last one took says nothing about it."""
+        return replace(self, seconds=0.0, timed=0.0)
 
-    def restart_clock(self) -> None:
-        """Another plan runs: what the last one took says nothing about it."""
-        self.seconds = self.timed = 0.0
+    def lasting(self) -> Knowledge:
+        """Without what is too old to be of use."""
+        oldest = self.time - 8 * _FADES * self.half_life * 1e6
+        if all(known.time >= oldest for known in self.agreements.values()):
+            return self
+        kept = {key: known for key, known in self.agreements.items() if known.time >= oldest}
+        return replace(self, agreements=kept)
 
     # -- what is known now
 
@@ -266,7 +313,7 @@ class Knowledge:
         """Whether there is anything to go by."""
         return self.span > 0 and any(self.rows)
 
-    def confidence(self, key: tuple[int, int]) -> float:
+    def confidence(self, key: Pair) -> float:
         """How far to trust an agreement now."""
         known = self.agreements.get(key)
         return 0.0 if known is None else known.sureness * self._freshness(known)
@@ -330,12 +377,6 @@ class Knowledge:
             {called(u): Estimate(f.most, PROBABILITY, f.age, f.fresh) for u, f in bounded.items()},
         )
 
-    def forget(self) -> None:
-        """Drop what is too old to be of use."""
-        oldest = self.time - 8 * _FADES * self.half_life * 1e6
-        for key in [k for k, known in self.agreements.items() if known.time < oldest]:
-            del self.agreements[key]
-
     # -- as plain data
 
     def to_dict(self) -> dict[str, Any]:
@@ -344,26 +385,30 @@ class Knowledge:
             "half_life": self.half_life,
             "window": self.window,
             "time": self.time,
-            "rows": self.rows,
+            "rows": list(self.rows),
             "span": self.span,
             "batches": self.batches,
             "seconds": self.seconds,
             "timed": self.timed,
             "nbytes": self.nbytes,
             "waiting": self.waiting,
-            "leaps": self.leaps,
+            "leaps": [list(leap) for leap in self.leaps],
             "agreements": [
-                [*key, a.pairs, a.matches, a.rows, a.time, a.leap, a.sampled]
+                [*key, a.pairs, a.matches, a.rows, a.time, list(a.leap), a.sampled]
                 for key, a in self.agreements.items()
             ],
         }
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Knowledge:
-        """The inverse of `to_dict`."""
+        """The inverse of `to_dict`; earlier versions did not write when there was a sample."""
         parts = dict(given)
-        known = {(g, t): Agreement(*rest) for g, t, *rest in parts.pop("agreements")}
-        return cls(len(parts["rows"]), agreements=known, **parts)
+        known = {
+            (g, t): Agreement(pairs, matches, rows, time, Leap(*leap), *sampled)
+            for g, t, pairs, matches, rows, time, leap, *sampled in parts.pop("agreements")
+        }
+        rows, last = tuple(parts.pop("rows")), tuple(Leap(*leap) for leap in parts.pop("leaps"))
+        return cls(rows=rows, leaps=last, agreements=known, **parts)
 
 
 def leaps(before: float, over: float, now: float, of: float) -> int:
@@ -392,7 +437,7 @@ def _volumes(matrix: tuple[tuple[int, ...], ...], delays: tuple[int, ...]) -> Vo
     return volumes_of(matrix, [d / 1e6 for d in delays])
 
 
-def _key(gathered: int, target: int) -> tuple[int, int]:
+def _key(gathered: int, target: int) -> Pair:
     return min(gathered, target), max(gathered, target)
 
 

@@ -1,435 +1,368 @@
-"""The loop of one processor: notice, decide, migrate, check that it paid.
+"""The loop of one processor: notice, decide, ask for another plan, check that it paid.
 
-A state machine without I/O, clock or engine. It is told what each batch brought (`see`) and what
-samples showed, says when plans should be compared (`due`), compares them (`compare`), judges the
-last migration (`verdict`), and is told what was done (`moved`). Between two batches all it knows is
-plain data (`to_dict`), so it can be kept beside the state of a processor and go on elsewhere.
+`advance` takes what the loop remembers and what it is told, and returns what it remembers then,
+what it asks for, and what happened, for the log. It has no clock, no engine and no randomness:
+whoever hosts an engine measures, draws samples and changes plans (`plait.node.adapting`).
+
+*Order.* After rows were joined: learn from the counters; ask for samples where windows hold rows
+from before a leap; judge the last change of the plan; compare plans; and if the decision hangs on
+something that is not sure, ask for samples of that and compare again.
 
 *Invariants.* Plans are compared at most for the share of the time that the policy allows. The
-reference that drift is measured against moves only when plans are compared. While a trial or a
+estimates that drift is measured against change only when plans are compared. While a trial or a
 parallel track is under way, only a lack of memory or CPU changes the plan.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
 
 from plait.adapt.decide import Decision, Standing, decide_by
-from plait.adapt.guard import Trial, Verdict, judge
-from plait.adapt.knowledge import Knowledge, Seen, geometry
-from plait.adapt.policy import Policy
-from plait.optimize.budget import Budget
-from plait.optimize.costs import Costs
-from plait.optimize.model import Model, bits
-from plait.optimize.statistics import ROWS_PER_SECOND, Estimate, Statistics
+from plait.adapt.events import Event, EventKind
+from plait.adapt.guard import Trial, judge
+from plait.adapt.knowledge import Seen, geometry
+from plait.adapt.pursuit import Pursuit
+from plait.adapt.setting import Setting
+from plait.adapt.state import Comparison, Look, Loop, Price
+from plait.adapt.strategy import way_to
+from plait.adapt.told import Coming, Compared, Joined, Move, Moved, Sampled, Told, Wish
+from plait.adapt.when import drawn, due, estimates, expected_rates, settled
+from plait.optimize.model import Cost, Model
+from plait.optimize.statistics import ROWS_PER_SECOND, Estimate, Statistics, statistics_to_dict
 from plait.plan.jtree import Node
 from plait.plan.labels import plan_label
-from plait.query.query import Query
-
-_ALLOWANCE = 0.02
-"""Seconds that comparing and sampling may take before there is any time to take a share of."""
+from plait.plan.serde import to_dict
+from plait.query.serde import query_to_dict
 
 _LEAST_BATCHES = 3
-"""Batches before plans are first compared, and in a trial."""
-
-_FASTER = 1.25
-"""How much faster than expected rows must come for a look ahead."""
+"""Batches in a trial, at least."""
 
 _PRICES = (0.1, 20.0)
 """What may be true of a price; beyond that something else went wrong."""
 
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What a loop is for."""
-
-    query: Query
-    policy: Policy
-    budget: Budget
-    costs: Costs
-
-    @property
-    def window(self) -> float:
-        """The widest bound in seconds."""
-        return self.query.bounds.widest / 1e6
-
-    @property
-    def half_life(self) -> float:
-        """After how many seconds an observation counts half."""
-        return self.policy.half_life or max(self.window / 2, 1e-6)
-
-    @property
-    def trial(self) -> float:
-        """How long a new plan runs before it is judged."""
-        return self.window if self.policy.trial is None else self.policy.trial
+_SAMPLES = 3
+"""Samples in a row, at most, to settle a doubt or to learn what a decision hangs on."""
 
 
-@dataclass(slots=True)
-class Loop:
-    """What a processor's loop remembers."""
+class Step(NamedTuple):
+    """What the loop remembers after it was told something, what it asks for, and what happened."""
 
-    setting: Setting
-    knowledge: Knowledge
-    batches: int = 0
-    began: float | None = None
-    """The event time at which it all began."""
-    joining: float = 0.0
-    """Seconds spent on joining, in all."""
-    comparing: float = 0.0
-    sampling: float = 0.0
-    migrated: float | None = None
-    compared: int = -1
-    """The batch after which plans were last compared."""
-    confirmed: int = 0
-    """Batches in a row after which a comparison found a better plan."""
-    gain: float = 0.0
-    """CPU seconds per second that the better plan would save."""
-    regret: float = 0.0
-    pursued: float = 0.0
-    """Seconds that went into making sure since then."""
-    usual: float = 0.0
-    """Seconds per second of event time that joining took when plans were last compared, or that
-    were predicted when the plan changed; 0 if that is not known."""
-    excess: float = 0.0
-    """Seconds that it has taken beyond that since."""
-    step: float = 0.0
-    """What the last comparison or sample took."""
-    price: float = 1.0
-    priced: bool = False
-    """Whether that was measured."""
-    overhead: float = 0.0
-    """What the last migration took beside the states that had to be computed."""
-    tracked: bool = False
-    """Whether two plans ran at the end of the last batch."""
-    banned: dict[str, float] = field(default_factory=dict)
-    failures: dict[str, int] = field(default_factory=dict)
-    trial: Trial | None = None
-    reference: dict[str, float] | None = None
-    """The estimates when plans were last compared."""
-    learn: tuple[int, ...] = ()
-    """Sets of streams that the last comparison wants to know more about."""
-    tries: int = 0
-    """Samples that were drawn to learn it."""
-    learned: bool = False
-    """Whether there was one since the last comparison."""
-    short: str = ""
-    """The resource that no plan has enough of, if it was found so."""
-    foreseen: list[float] = field(default_factory=list)
-    """The rates for which it was last looked ahead."""
-    known: Statistics = field(default_factory=Statistics)
-    """What the last decision was made from."""
+    loop: Loop
+    wish: Wish | None = None
+    events: tuple[Event, ...] = ()
+    """For the log; whoever keeps it knows the batch and the processor."""
+    compared: bool = False
+    """Whether plans were compared: then the loop must be told how long this step took."""
 
-    @classmethod
-    def of(cls, setting: Setting) -> Loop:
-        """One that knows nothing yet."""
-        streams = len(setting.query.streams)
-        return cls(setting, Knowledge(streams, setting.half_life, setting.window))
 
-    @property
-    def time(self) -> float:
-        """Event time in seconds."""
-        return self.knowledge.time / 1e6
+def advance(setting: Setting, loop: Loop, told: Told) -> Step:
+    """What the loop makes of what it is told."""
+    match told:
+        case Joined():
+            return _joined(setting, loop, told)
+        case Coming():
+            return _coming(setting, loop, told)
+        case Sampled():
+            return _sampled(setting, loop, told)
+        case Compared():
+            return _after_comparison(setting, loop, told)
+        case Moved():
+            return _moved(loop, told)
 
-    @property
-    def waiting(self) -> float:
-        """How many seconds of event time the rows that wait are worth."""
-        rows, span = sum(self.knowledge.rows), self.knowledge.span
-        return self.knowledge.waiting * span / rows if rows else 0.0
 
-    # -- what is told
+def started(setting: Setting, plan: Node) -> Event:
+    """The beginning of a log."""
+    return Event(
+        "started",
+        0,
+        0,
+        {
+            "query": query_to_dict(setting.query),
+            "plan": to_dict(plan),
+            "policy": setting.policy.to_dict(),
+            "budget": asdict(setting.budget),
+            "costs": asdict(setting.costs),
+        },
+    )
 
-    def see(self, seen: Seen, *, migrating: bool) -> None:
-        """One more batch."""
-        self.batches += 1
-        self.joining += seen.seconds
-        self.knowledge.learn(seen, geometry(self.setting.query))
-        self.regret += self.gain * seen.span
-        if self.began is None:
-            self.began = self.time - seen.span
-        two, self.tracked = migrating or self.tracked, migrating
-        if two:
-            # What two plans take together says nothing about either.
-            self.knowledge.restart_clock()
-        elif self.usual:
-            self.excess = max(0.0, self.excess + seen.seconds - self.usual * seen.span)
+
+# -- rows were joined
+
+
+def _joined(setting: Setting, loop: Loop, told: Joined) -> Step:
+    loop = _seen(setting, loop, told)
+    events: tuple[Event, ...] = ()
+    if loop.course.following and not told.migrating:
+        if told.ended is not None:
+            plan = loop.course.following
+            events = (_event(loop, "ended", **{**told.ended.to_dict(), "plan": plan}),)
+        loop = replace(loop, course=replace(loop.course, following=""))
+    if told.migrating:
+        return Step(loop, None, events)
+    loop = replace(loop, look=Look(told.plan))
+    if draw := drawn(setting, loop):
+        return Step(loop, draw, events)
+    return _judged(setting, loop, events)
+
+
+def _seen(setting: Setting, loop: Loop, told: Joined) -> Loop:
+    """With what was counted and measured."""
+    course, spent, comparison, price = loop.course, loop.spent, loop.comparison, loop.price
+    since = loop.knowledge.time if course.batches else told.oldest
+    seen = Seen(
+        max(told.newest, since),
+        max(0.0, (told.newest - since) / 1e6),
+        told.stored,
+        told.looked,
+        told.seconds,
+        told.nbytes,
+        told.waiting,
+    )
+    span, seconds = seen.span, seen.seconds
+    knowledge = loop.knowledge.learnt(seen, geometry(setting.query))
+    began = knowledge.time / 1e6 - span if course.began is None else course.began
+    # What two plans take together says nothing about either.
+    two, trial = told.migrating or course.tracked, loop.trial
+    if two:
+        knowledge = knowledge.restarted()
+    elif comparison.usual:
+        excess = max(0.0, comparison.excess + seconds - comparison.usual * span)
+        comparison = replace(comparison, excess=excess)
+    if trial is not None and not two:
+        trial = trial.after(seconds, span)
+    if price.overhead:
         # A first migration is slow for reasons that do not come again.
-        self.overhead *= 0.5 ** (seen.span / self.setting.window) if self.setting.window else 0.0
-        if self.trial is not None and not two:
-            self.trial.add(seen.seconds, seen.span)
-
-    def sampled(self, gathered: int, target: int, pairs: float, matches: float, rows: int) -> None:
-        """What a step of a sample showed."""
-        self.knowledge.sampled(gathered, target, pairs, matches, rows)
-
-    def moved(
-        self, decision: Decision, old: Node, *, pause: float = 0.0, returned: bool = False
-    ) -> None:
-        """The decision was carried out: another plan runs, after so many seconds."""
-        assert decision.plan is not None
-        self.overhead = max(0.0, pause - max(0.0, decision.pause - self.overhead))
-        forced = returned or decision.resource is not None
-        self.trial = None
-        if not forced and decision.cost is not None and decision.current.cpu:
-            predicted = decision.cost.cpu / decision.current.cpu
-            joint = {name: estimate.value for name, estimate in self.known.joint.items()}
-            self.trial = Trial(old, decision.plan, self.time, predicted, self.price, joint=joint)
-        self.migrated = self.time
-        self.usual = 0.0 if decision.cost is None else decision.cost.cpu
-        self.excess = 0.0
-        self._content()
-        self.reference = None
-        self.knowledge.restart_clock()
-
-    def spend(self, comparing: float = 0.0, sampling: float = 0.0) -> None:
-        """So many seconds went into comparing plans or into samples."""
-        self.comparing += comparing
-        self.sampling += sampling
-        self.step = comparing + sampling
-        if self.confirmed:
-            self.pursued += comparing + sampling
-        if sampling and self.learn:
-            self.tries += 1
-            self.learned = True
-
-    # -- what should be done
-
-    def due(self) -> bool:
-        """Whether plans should be compared now."""
-        if not self.knowledge.heard or self.batches < _LEAST_BATCHES:
-            return False
-        allowed = self.setting.policy.effort * self.joining + _ALLOWANCE
-        if self.comparing > allowed and not self._worth_it():
-            return False
-        if self.confirmed:
-            return self.learned or not self.learn
-        memory = self.setting.budget.memory
-        if memory is not None and self.knowledge.nbytes > memory and not self.short:
-            return True
-        if self.reference is None or (not self.priced and self._settled()):
-            return True
-        return self._drifted(self.reference)
-
-    def may_sample(self) -> bool:
-        """Whether there is time for another sample."""
-        share = self.setting.policy.sampling
-        if not share or (self.learn and self.learned):
-            return False
-        allowed = self.sampling <= share * (self.joining + _ALLOWANCE)
-        urgent = self.learn or self.knowledge.doubtful()
-        return allowed or (bool(urgent) and self._worth_it())
-
-    def _worth_it(self) -> bool:
-        """Whether staying costs so much that some of it should go into making sure.
-
-        Before a better plan is known, what joining takes beyond the usual is taken for that.
-        """
-        share = self.setting.policy.pursuit
-        ahead = self.gain * self.setting.window
-        return self.pursued < share * max(self.regret, ahead) or self.step < share * self.excess
-
-    def wanted(self) -> tuple[int, ...] | None:
-        """Which streams to join in the next sample, in this order; None if nothing is wanted."""
-        graph = self.setting.query.graph
-        if doubtful := self.knowledge.doubtful():
-            left, right = doubtful[0]
-            return _order(graph.neighbours, left | right)
-        if self.learn:
-            ways = list(_ways(self.learn))
-            return _order(graph.neighbours, *ways[self.tries % len(ways)])
-        pairs = [
-            (self.knowledge.confidence((1 << i, 1 << j)), i, j)
-            for i in range(self.knowledge.streams)
-            for j in graph.neighbours(i)
-            if i < j
-        ]
-        sure, *pair = min(pairs)
-        return tuple(pair) if sure < self.setting.policy.confidence else None
-
-    def compare(self, plan: Node) -> Decision:
-        """Compare plans under what is known now."""
-        known = self.statistics()
-        model = Model(self.setting.query, known, self.setting.costs)
-        self._set_price(model, plan)
-        if self.compared == self.batches and self.confirmed:
-            # There was a sample since, but no batch.
-            self.confirmed -= 1
-        self.compared = self.batches
-        decision = self._decide(model, known, plan)
-        self.reference = self._estimates()
-        self.excess = 0.0
-        if self.knowledge.timed:
-            self.usual = self.knowledge.seconds / self.knowledge.timed
-        self.foreseen = []
-        self.learn, self.learned = decision.learn, False
-        if decision.better:
-            self.confirmed += 1
-            self.gain = decision.gain
-        else:
-            self._content()
-        self.knowledge.forget()
-        return decision
-
-    def foresee(self, plan: Node, rates: Sequence[float]) -> Decision | None:
-        """Whether the plan fits the memory if rows come at these rates; a decision if not."""
-        memory = self.setting.budget.memory
-        if memory is None or not self.knowledge.heard:
-            return None
-        usual = [n / self.knowledge.span for n in self.knowledge.rows]
-        expected = self.foreseen or usual
-        crowded = self.knowledge.nbytes > (1 - self.setting.policy.headroom) * memory
-        if not crowded and all(r <= _FASTER * e for r, e in zip(rates, expected, strict=True)):
-            return None
-        if crowded and self.short:
-            return None
-        self.foreseen = [max(pair) for pair in zip(rates, usual, strict=True)]
-        known = self.statistics()
-        faster = {
-            name: Estimate(max(rate, known.rates[name].value), ROWS_PER_SECOND)
-            for name, rate in zip(self.setting.query.names, rates, strict=True)
-        }
-        known = replace(known, rates=faster)
-        model = Model(self.setting.query, known, self.setting.costs)
-        decision = self._decide(model, known, plan)
-        return decision if decision.resource == "memory" else None
-
-    def verdict(self) -> Verdict | None:
-        """Whether the last migration paid, once that can be said."""
-        trial = self.trial
-        if trial is None or trial.batches < _LEAST_BATCHES or trial.span < self.setting.trial:
-            return None
-        known = trial.filled_up(self.statistics(), self.setting.policy.confidence)
-        model = Model(self.setting.query, known, self.setting.costs)
-        verdict = judge(trial, model.cost(trial.old).cpu, self.setting.policy.tolerance)
-        self.trial = None
-        if not verdict.paid:
-            label = plan_label(trial.new)
-            times = self.failures[label] = self.failures.get(label, 0) + 1
-            wait = self.setting.policy.backoff * self.setting.trial * 2 ** (times - 1)
-            self.banned[label] = self.time + wait
-        return verdict
-
-    def statistics(self) -> Statistics:
-        """What is known well enough to plan with."""
-        return self.knowledge.statistics(self.setting.query, self.setting.policy.confidence)
-
-    # -- inside
-
-    def _decide(self, model: Model, known: Statistics, plan: Node) -> Decision:
-        self.known = known
-        standing = Standing(
-            plan,
-            self.time,
-            self.migrated,
-            self.banned,
-            self.regret,
-            self.confirmed,
-            self.knowledge.nbytes,
-            self.price,
-            self.overhead,
-            self.tries,
-            self.waiting,
-        )
-        return decide_by(model, known, standing, self.setting.policy, self.setting.budget)
-
-    def _set_price(self, model: Model, plan: Node) -> None:
-        if self.knowledge.timed > 0 and self._settled():
-            foreseen = model.cost(plan).cpu
-            if foreseen > 0:
-                least, most = _PRICES
-                taken = self.knowledge.seconds / self.knowledge.timed
-                self.price = min(most, max(least, taken / foreseen))
-                self.priced = True
-
-    def _settled(self) -> bool:
-        """Whether a plan takes what it will take if nothing changes.
-
-        At first windows fill and code is loaded; after a leap windows hold rows from before it.
-        """
-        assert self.began is not None
-        return self.time - self.began > 2 * self.setting.window and self.knowledge.settled
-
-    def _content(self) -> None:
-        """There is no better plan."""
-        self.confirmed, self.gain, self.regret, self.pursued = 0, 0.0, 0.0, 0.0
-        self.learn, self.learned, self.tries = (), False, 0
-
-    def _estimates(self) -> dict[str, float]:
-        """The estimates that are sure enough, by name."""
-        least = self.setting.policy.confidence
-        knowledge = self.knowledge
-        rates = {
-            f"rate {i}": n / knowledge.span
-            for i, n in enumerate(knowledge.rows)
-            if 1 - 1 / math.sqrt(1 + n) >= least
-        }
-        joint = {f"joint {u}": j.value for u, j in knowledge.joint().items() if j.sure >= least}
-        return rates | joint
-
-    def _drifted(self, reference: Mapping[str, float]) -> bool:
-        """Whether an estimate is new or has moved since plans were last compared."""
-        limit = math.log1p(self.setting.policy.drift)
-        for name, value in self._estimates().items():
-            before = reference.get(name)
-            if before is None or (value > 0) != (before > 0):
-                return True
-            if value > 0 and abs(math.log(value / before)) > limit:
-                return True
-        return False
-
-    # -- as plain data
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {name: getattr(self, name) for name in _PLAIN} | {
-            "knowledge": self.knowledge.to_dict(),
-            "trial": None if self.trial is None else self.trial.to_dict(),
-            "learn": list(self.learn),
-        }
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any], setting: Setting) -> Loop:
-        """The inverse of `to_dict`; what an older version did not write is as at the beginning."""
-        trial = given["trial"]
-        return cls(
-            setting,
-            Knowledge.from_dict({"window": setting.window} | given["knowledge"]),
-            trial=None if trial is None else Trial.from_dict(trial, setting.query),
-            learn=tuple(given["learn"]),
-            **{name: given[name] for name in _PLAIN if name in given},
-        )
+        fades = 0.5 ** (span / setting.window) if setting.window else 0.0
+        price = replace(price, overhead=price.overhead * fades)
+    return replace(
+        loop,
+        knowledge=knowledge,
+        course=replace(course, batches=course.batches + 1, began=began, tracked=told.migrating),
+        spent=replace(spent, joining=spent.joining + seconds),
+        comparison=comparison,
+        pursuit=loop.pursuit.after(span),
+        price=price,
+        trial=trial,
+    )
 
 
-_PLAIN = (
-    "batches", "joining", "comparing", "sampling", "migrated", "confirmed", "gain", "regret",
-    "pursued", "price", "overhead", "banned", "failures", "reference", "learned", "tries", "short",
-    "foreseen", "compared", "usual", "excess", "step",
-    "began", "priced", "tracked",
-)  # fmt: skip
+def _sampled(setting: Setting, loop: Loop, told: Sampled) -> Step:
+    """Go on with what a sample showed."""
+    look, knowledge = loop.look, loop.knowledge
+    assert look is not None, "a sample was asked for"
+    for step, rows in told.steps:
+        (stream,) = step.target
+        gathered = sum(1 << s for s in step.gathered)
+        knowledge = knowledge.sampled(gathered, 1 << stream, step.pairs, step.matches, rows)
+    look = replace(look, drawn=look.drawn + 1)
+    spent = replace(loop.spent, sampling=loop.spent.sampling + told.seconds, last=told.seconds)
+    pursuit = loop.pursuit.spending(told.seconds, sample=True)
+    loop = replace(loop, knowledge=knowledge, spent=spent, pursuit=pursuit, look=look)
+    if look.compared:
+        return _compared(setting, loop, look.plan)
+    if look.drawn < _SAMPLES and knowledge.doubtful() and (draw := drawn(setting, loop)):
+        return Step(loop, draw)
+    return _judged(setting, loop)
 
 
-def _ways(learn: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The largest of these sets, each with one of the pairs in it, if any, to begin with.
+def _judged(setting: Setting, loop: Loop, events: tuple[Event, ...] = ()) -> Step:
+    """Whether the last change of the plan paid, once that can be said; then compare plans."""
+    look, trial, policy = loop.look, loop.trial, setting.policy
+    assert look is not None, "the loop looks at a piece"
+    if trial is None or trial.batches < _LEAST_BATCHES or trial.span < setting.trial:
+        return _compared(setting, loop, look.plan, events)
+    known = trial.filled_up(setting.statistics(loop.knowledge), policy.confidence)
+    model = Model(setting.query, known, setting.costs)
+    verdict = judge(trial, model.cost(trial.old).cpu, policy.tolerance)
+    bans = loop.bans
+    if not verdict.paid:
+        bans = bans.after(plan_label(trial.new), loop.time, policy.backoff * setting.trial)
+    loop = replace(loop, trial=None, bans=bans)
+    labels = {"plan": plan_label(look.plan), "old": plan_label(trial.old)}
+    events = (*events, _event(loop, "judged", **labels, **verdict.to_dict()))
+    if verdict.paid or look.plan != trial.new:
+        return _compared(setting, loop, look.plan, events)
+    memory, price = setting.budget.memory, loop.price
+    way = way_to(
+        model,
+        look.plan,
+        trial.old,
+        policy,
+        room=None if memory is None else max(0.0, memory - loop.knowledge.nbytes),
+        price=price.value,
+        overhead=price.overhead,
+        # The model is wrong about this plan: that is why it is left.
+        running=trial.seconds / trial.span if trial.span else None,
+    )
+    back = Decision("move", (verdict.reason, "go back"), Cost(0, 0, 0), trial.old, way=way)
+    move = Move(back, trial.old, way, look.plan, known, returned=True)
+    return Step(replace(loop, look=None, asked=move), move, events)
 
-    >>> list(_ways((0b011, 0b110, 0b111)))
-    [(7, 3), (7, 6)]
-    """
-    for streams in learn:
-        if not any(streams != other and streams & other == streams for other in learn):
-            pairs = [p for p in learn if p.bit_count() == 2 and p & streams == p]
-            yield from ((streams, first) for first in pairs or [0])
+
+# -- plans are compared
 
 
-def _order(
-    neighbours: Callable[[int], frozenset[int]], streams: int, first: int = 0
-) -> tuple[int, ...]:
-    """The streams of a connected set, each after a neighbour; some of them first."""
-    left = sorted(bits(streams), key=lambda s: not first >> s & 1)
-    order = [left.pop(0)]
-    while left:
-        near = next((s for s in left if any(s in neighbours(o) for o in order)), left[0])
-        left.remove(near)
-        order.append(near)
-    return tuple(order)
+def _compared(setting: Setting, loop: Loop, plan: Node, events: tuple[Event, ...] = ()) -> Step:
+    """Compare plans if it is time to, under what is known now."""
+    if not due(setting, loop):
+        return Step(replace(loop, look=None), None, events)
+    known = setting.statistics(loop.knowledge)
+    model = Model(setting.query, known, setting.costs)
+    loop = replace(loop, price=_priced(setting, loop, model, plan))
+    if loop.comparison.batch == loop.course.batches:
+        # There was a sample since, but no batch.
+        loop = replace(loop, pursuit=loop.pursuit.again())
+    standing = standing_of(loop, plan)
+    decision = decide_by(model, known, standing, setting.policy, setting.budget)
+    knowledge = loop.knowledge
+    usual = loop.comparison.usual
+    if knowledge.timed:
+        usual = knowledge.seconds / knowledge.timed
+    loop = replace(
+        loop,
+        knowledge=knowledge.lasting(),
+        comparison=Comparison(
+            loop.course.batches, estimates(setting, loop), usual, short=loop.comparison.short
+        ),
+        pursuit=loop.pursuit.decided(decision),
+        look=Look(plan, compared=True, drawn=_lessons(loop)),
+    )
+    loop, told = _acted(loop, decision, standing, known)
+    return Step(loop, None, (*events, *told), compared=True)
+
+
+def _lessons(loop: Loop) -> int:
+    """Samples that were drawn since the first comparison after a piece."""
+    return loop.look.drawn if loop.look is not None and loop.look.compared else 0
+
+
+def _after_comparison(setting: Setting, loop: Loop, told: Compared) -> Step:
+    """A comparison took so long; then what it said, or a sample of what it hangs on."""
+    seconds, look = told.seconds, loop.look
+    assert look is not None, "plans were compared"
+    spent = replace(loop.spent, comparing=loop.spent.comparing + seconds, last=seconds)
+    loop = replace(loop, spent=spent, pursuit=loop.pursuit.spending(seconds))
+    if loop.asked is not None:
+        return Step(replace(loop, look=None), loop.asked)
+    if look.drawn < _SAMPLES and loop.pursuit.learn and (draw := drawn(setting, loop)):
+        return Step(loop, draw)
+    return Step(replace(loop, look=None))
+
+
+def standing_of(loop: Loop, plan: Node) -> Standing:
+    """Where the processor stands when it decides."""
+    return Standing(
+        plan,
+        loop.time,
+        loop.course.migrated,
+        loop.bans.until,
+        loop.pursuit.regret,
+        loop.pursuit.confirmed,
+        loop.knowledge.nbytes,
+        loop.price.value,
+        loop.price.overhead,
+        loop.pursuit.tries,
+        loop.waiting,
+    )
+
+
+def _priced(setting: Setting, loop: Loop, model: Model, plan: Node) -> Price:
+    """What the plan takes for each second that the model foresees, if that can be said now."""
+    knowledge = loop.knowledge
+    if knowledge.timed > 0 and settled(setting, loop):
+        foreseen = model.cost(plan).cpu
+        if foreseen > 0:
+            least, most = _PRICES
+            taken = knowledge.seconds / knowledge.timed
+            value = min(most, max(least, taken / foreseen))
+            return replace(loop.price, value=value, measured=True)
+    return loop.price
+
+
+def _acted(
+    loop: Loop, decision: Decision, standing: Standing, known: Statistics
+) -> tuple[Loop, tuple[Event, ...]]:
+    """The loop that asks for what was decided, and what the log says about it."""
+    data = {"statistics": statistics_to_dict(known), "standing": standing.to_dict()}
+    events = [_event(loop, "compared", **data, decision=decision.to_dict())]
+    short = "" if decision.fits or decision.resource is None else decision.resource
+    if short != loop.comparison.short:
+        loop = replace(loop, comparison=replace(loop.comparison, short=short))
+        if short:
+            why = {"resource": short, "reasons": list(decision.reasons)}
+            events.append(_event(loop, "unqualified", plan=plan_label(standing.plan), **why))
+    if decision.kind == "move" and decision.plan is not None and decision.way is not None:
+        move = Move(decision, decision.plan, decision.way, standing.plan, known)
+        loop = replace(loop, asked=move)
+    return loop, tuple(events)
+
+
+# -- rows are coming
+
+
+def _coming(setting: Setting, loop: Loop, told: Coming) -> Step:
+    """Look ahead: whether the plan fits the memory if rows come that fast."""
+    span = (told.newest - loop.knowledge.time) / 1e6
+    if not setting.limited or not loop.knowledge.heard or span <= 0:
+        return Step(loop)
+    rates = [rows / span for rows in told.rows]
+    foreseen = expected_rates(setting, loop, rates)
+    if foreseen is None:
+        return Step(loop)
+    loop = replace(loop, comparison=replace(loop.comparison, foreseen=foreseen))
+    known = setting.statistics(loop.knowledge)
+    faster = {
+        name: Estimate(max(rate, known.rates[name].value), ROWS_PER_SECOND)
+        for name, rate in zip(setting.query.names, rates, strict=True)
+    }
+    known = replace(known, rates=faster)
+    model = Model(setting.query, known, setting.costs)
+    standing = standing_of(loop, told.plan)
+    decision = decide_by(model, known, standing, setting.policy, setting.budget)
+    if decision.resource != "memory":
+        return Step(loop)
+    loop, events = _acted(loop, decision, standing, known)
+    return Step(loop, loop.asked, events)
+
+
+# -- the plan was changed
+
+
+def _moved(loop: Loop, told: Moved) -> Step:
+    """What was asked for was done, or refused."""
+    record, move = told.record, loop.asked
+    assert move is not None, "a move was asked for"
+    loop = replace(loop, asked=None)
+    old, new = plan_label(move.old), plan_label(move.plan)
+    if record.refused:
+        return Step(loop, None, (_event(loop, "migrated", refused=record.refused, plan=old),))
+    decision, overhead = move.decision, loop.price.overhead
+    computing = max(0.0, move.way.pause - overhead)
+    forced = move.returned or decision.resource is not None
+    trial = None
+    if not forced and decision.cost is not None and decision.current.cpu:
+        predicted = decision.cost.cpu / decision.current.cpu
+        joint = {name: estimate.value for name, estimate in move.known.joint.items()}
+        trial = Trial(move.old, move.plan, loop.time, predicted, loop.price.value, joint=joint)
+    following = new if record.status == "under way" else ""
+    loop = replace(
+        loop,
+        knowledge=loop.knowledge.restarted(),
+        course=replace(loop.course, migrated=loop.time, following=following),
+        comparison=replace(
+            loop.comparison,
+            estimates=None,
+            usual=0.0 if decision.cost is None else decision.cost.cpu,
+            excess=0.0,
+        ),
+        pursuit=Pursuit(),
+        price=replace(loop.price, overhead=max(0.0, record.pause - computing)),
+        trial=trial,
+    )
+    data = record.to_dict() | {"old": old, "plan": new, "returned": move.returned}
+    return Step(loop, None, (_event(loop, "migrated", **data),))
+
+
+def _event(loop: Loop, kind: EventKind, **data: Any) -> Event:
+    return Event(kind, 0, loop.knowledge.time, data)

@@ -10,12 +10,13 @@ another plan would have looked up are those of the log, or none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from plait.adapt.decide import Decision, Standing, decide
 from plait.adapt.events import Event
 from plait.adapt.policy import Policy
+from plait.adapt.pursuit import Pursuit
 from plait.errors import PlaitError, SourceError
 from plait.optimize.budget import Budget, Unit
 from plait.optimize.costs import Costs, from_mapping
@@ -114,15 +115,25 @@ def _budget(data: object) -> Budget:
     raise SourceError(f"$.unit is {shown(fields['unit'])}", remedy=f"known: {', '.join(UNITS)}")
 
 
-def _stood(data: object, query: Query) -> tuple[Node, dict[str, float]]:
+def _stood(data: object, query: Query) -> Standing:
     """The plan that ran, and the figures that the streams decide; older logs have not all."""
     fields = _READ.mapping(data, "$")
     for name in ("plan", "nbytes", "price", "overhead", "tries"):
         if name not in fields:
             raise SourceError(f"$ lacks the field {name!r}")
-    names = ("nbytes", "price", "overhead", "tries", "waiting")
-    figures = {name: _READ.number(fields.get(name, 0.0), f"$.{name}") for name in names}
-    return from_dict(fields["plan"], query), figures
+
+    def figure(name: str) -> float:
+        return _READ.number(fields.get(name, 0.0), f"$.{name}")
+
+    return Standing(
+        from_dict(fields["plan"], query),
+        0.0,
+        nbytes=figure("nbytes"),
+        price=figure("price"),
+        overhead=figure("overhead"),
+        tries=int(figure("tries")),
+        waiting=figure("waiting"),
+    )
 
 
 def _decision(data: object) -> Mapping[str, Any]:
@@ -139,46 +150,33 @@ def _decision(data: object) -> Mapping[str, Any]:
 def _replay(events: Sequence[Event], policy: Policy | None) -> Iterator[Replayed]:
     beginning = started(events)
     policy = policy or beginning.policy
-    plan, migrated, regret, gain, confirmed = beginning.plan, None, 0.0, 0.0, 0
+    plan, pursuit = beginning.plan, Pursuit()
+    migrated: float | None = None
     last: float | None = None
     for event in events:
         if event.kind != "compared":
             continue
         now = event.time / 1e6
-        regret += gain * (0.0 if last is None else now - last)
-        if now == last and confirmed:
-            confirmed -= 1  # there was a sample since, but no batch
+        pursuit = pursuit.after(0.0 if last is None else now - last)
+        if now == last:
+            pursuit = pursuit.again()  # there was a sample since, but no batch
         last = now
-        ran, stood = _field(event, "standing", lambda data: _stood(data, beginning.query))
+        stood = _field(event, "standing", lambda data: _stood(data, beginning.query))
         known = _field(event, "statistics", read_statistics)
         recorded = _field(event, "decision", _decision)
-        standing = Standing(
-            plan,
-            now,
-            migrated,
-            {},
-            regret,
-            confirmed,
-            stood["nbytes"],
-            stood["price"],
-            stood["overhead"],
-            int(stood["tries"]),
-            stood["waiting"],
-        )
+        pursued: dict[str, Any] = {"regret": pursuit.regret, "confirmed": pursuit.confirmed}
         decision = decide(
             beginning.query,
             known,
-            standing,
+            replace(stood, plan=plan, time=now, migrated=migrated, **pursued),
             policy,
             budget=beginning.budget,
             costs=beginning.costs,
         )
-        costs = _costs(beginning, known, (plan, ran))
-        gain, confirmed = (decision.gain, confirmed + 1) if decision.better else (0.0, 0)
+        costs = _costs(beginning, known, (plan, stood.plan))
+        pursuit = pursuit.decided(decision)
         if decision.kind == "move" and decision.plan is not None:
-            plan, migrated, gain, confirmed = decision.plan, now, 0.0, 0
-        if not gain:
-            regret = 0.0
+            plan, migrated, pursuit = decision.plan, now, Pursuit()
         yield Replayed(event.processor, event.batch, event.time, recorded, decision, plan, *costs)
 
 

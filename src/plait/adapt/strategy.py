@@ -1,75 +1,93 @@
 """How to get to another plan: by moving state or on a parallel track.
 
-Moving state is the shorter way, but nothing comes out while it recomputes; a parallel track pauses
-for no more than a moment, but runs both plans for a window and holds the states of both. So the
-predicted pause, the latency that is asked for and the memory that is left decide, in that order.
+Moving state recomputes the states that only the new plan has, and nothing comes out meanwhile. A
+parallel track pauses for no more than a moment, but runs both plans until the last old row is
+dropped, and holds the states of both. Both are predicted by the cost models of the CAPE paper
+(`plait.optimize.migration_cost`) under the statistics of now. The cheaper one is taken, but
 
-Routing by Eddies or Teddies would be a third answer: a router is a plan without states, so getting
-there is moving state with nothing to move. The seam is `Chooser`: whatever it answers is carried
-out by `plait.engine.migrate`.
+- a parallel track where moving state would pause for longer than the policy's `latency`;
+- moving state where the states of both plans do not fit into the memory that is left.
+
+Nothing here touches an engine: asking changes nothing.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from plait.adapt.policy import Policy
-from plait.engine.migrate.choose import Chooser, Situation, moving_unless_dearer
-from plait.optimize.costs import Costs
-from plait.optimize.footprint import combined_bytes
+from plait.optimize.migration_cost import parallel_bytes, predict, terms_of
+from plait.optimize.model import Model
+from plait.plan.jtree import Node
 from plait.plan.migration import Strategy
 
 
-def chooser(
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How to get to another plan, why so, and what that is predicted to take."""
+
+    strategy: Strategy
+    reason: str
+    pause: float = 0.0
+    """Seconds in which nothing comes out."""
+    work: float = 0.0
+    """CPU seconds that the migration takes in all."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for the event log."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def way_to(
+    model: Model,
+    old: Node,
+    new: Node,
     policy: Policy,
-    costs: Costs,
-    price: float,
-    room: float | None,
-    streams: int,
-    running_on: float = 0.0,
-) -> Chooser:
-    """Decides with `room` bytes to spare (None: any number) in a query of so many streams.
+    *,
+    room: float | None = None,
+    price: float = 1.0,
+    overhead: float = 0.0,
+    running: float | None = None,
+) -> Way:
+    """The way from one plan to another with `room` bytes to spare; None is any number.
 
-    `running_on` is how many seconds the old plan is predicted to take in a window, if it is not 0.
-    Otherwise what it took so far says so; but streams may just have changed.
+    `price` is what the machine takes for each second that the model foresees, and `overhead` what
+    a migration has taken beside the states that had to be computed. `running` is what the old plan
+    takes per second, if that was measured and is not what the model foresees.
 
-    >>> from plait.optimize.costs import DEFAULT
-    >>> given = Situation(100_000, 0, recomputed=5e6, recomputing=1.5e7, running_on=1e9)
-    >>> chooser(Policy(latency=0.1), DEFAULT, 1.0, None, 4)(given)
-    ('parallel-track', 'moving state would pause for 1.15 s, the limit is 0.1 s')
-    >>> chooser(Policy(latency=0.1), DEFAULT, 1.0, 1e6, 4)(given)[0]
+    >>> from plait.optimize.examples import long_chain_model
+    >>> from plait.plan.jtree import parse_shape
+    >>> model = long_chain_model()
+    >>> old, new = (parse_shape(model.query, s) for s in ("(((a b) c) d)", "(a ((b c) d))"))
+    >>> way_to(model, old, new, Policy()).reason
+    'recomputing takes 0.00396 s, running both plans 0.0101 s'
+    >>> way_to(model, old, new, Policy(latency=0.001)).reason
+    'moving state would pause for 0.00396 s, the limit is 0.001 s'
+    >>> way_to(model, old, new, Policy(latency=0.001), room=1e4).strategy
     'moving-state'
-    >>> chooser(Policy(), DEFAULT, 1.0, None, 4)(given)[0]
-    'moving-state'
-    >>> chooser(Policy(), DEFAULT, 1.0, None, 4, running_on=0.5)(given)
-    ('parallel-track', 'recomputing takes 1.15 s, running both plans 0.5 s')
     """
+    # An old row of any stream is dropped when its life is over, and combinations before that.
+    lives = [model.volumes.longest(1 << i) for i in range(model.size)]
+    found = predict(model, old, new, terms_of(model.costs), t_purge=max(lives))
+    pause, extra = found.t_ms * price, found.parallel_extra * price
+    if running is not None:
+        extra += (running - found.old_load * price) * found.t_purge
+    extra = max(0.0, extra)
 
-    def choose(given: Situation) -> tuple[Strategy, str]:
-        cheaper, why = moving_unless_dearer(given)
-        if not given.recomputed or given.recomputing is None:
-            return cheaper, why
-        # A state that is kept has all streams but one, at most.
-        extra = combined_bytes(max(2, streams - 1), given.recomputed, 1)
-        seconds = pause(given.recomputed, given.recomputing, costs) * price
-        if running_on:
-            cheaper = "parallel-track" if seconds > running_on else "moving-state"
-            why = f"recomputing takes {seconds:.3g} s, running both plans {running_on:.3g} s"
-        late = policy.latency is not None and seconds > policy.latency
-        if (late or cheaper == "parallel-track") and room is not None and extra > room:
-            return "moving-state", (
-                f"the states of both plans would take {extra:,.0f} bytes, {room:,.0f} are left"
-            )
-        if late:
-            return "parallel-track", (
-                f"moving state would pause for {seconds:.3g} s, the limit is {policy.latency:g} s"
-            )
-        return cheaper, why
+    def moving(reason: str) -> Way:
+        return Way("moving-state", reason, pause + overhead, pause + overhead)
 
-    return choose
-
-
-def pause(recomputed: float, recomputing: float, costs: Costs) -> float:
-    """Seconds to compute so many combinations by so many operations in all."""
-    looked = recomputing - recomputed
-    return looked * (costs.probe + costs.visit) / 2 + recomputed * (
-        costs.insert + costs.combine + 3 * costs.carry + costs.match
-    )
+    if not found.t_recompute:
+        return moving("every state of the new plan is there")
+    late = policy.latency is not None and pause > policy.latency
+    reason = f"recomputing takes {pause:.3g} s, running both plans {extra:.3g} s"
+    if not late and (pause <= extra or not found.parallel_work):
+        return moving(reason)
+    if room is not None and (needed := parallel_bytes(model, old, new)) > room:
+        return moving(
+            f"the states of both plans would take {needed:,.0f} bytes, {room:,.0f} are left"
+        )
+    if late:
+        reason = f"moving state would pause for {pause:.3g} s, the limit is {policy.latency:g} s"
+    return Way("parallel-track", reason, overhead, extra + overhead)

@@ -20,18 +20,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from plait.adapt.adapter import Adapter
-from plait.adapt.decide import Decision
-from plait.adapt.loop import Setting
+from plait.adapt.policy import Policy
+from plait.adapt.setting import Setting
+from plait.adapt.strategy import Way
 from plait.engine.admission import LATE, NO_TIME, NULL_KEY
 from plait.engine.engines import Engine, make_engine
 from plait.engine.ingest import Admitted
-from plait.engine.migrate.choose import Chooser, moving_unless_dearer
 from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.migrate.strategy import check_request, migrate, plan_of, settled
 from plait.engine.purging import Purge
@@ -40,19 +39,30 @@ from plait.engine.watermarks import watermarks_of
 from plait.engine.windows import Windows
 from plait.errors import PlaitError
 from plait.kernels.memory import HEAP, Memory
+from plait.node.adapting import Adapting, unwatched
 from plait.node.batch import Aside, Batch, add
+from plait.node.choosing import way_for
 from plait.node.epochs import Epoch
 from plait.node.header import Header, stored_plan
 from plait.node.idle import progressed
 from plait.node.report import Report
+from plait.optimize.budget import Budget
+from plait.optimize.costs import DEFAULT
 from plait.plan.jtree import Join, Leaf
 from plait.plan.migration import Migration, Order, Strategy
 from plait.plan.routed import Plan
 from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
 
-Clock = Callable[[], float]
-"""Seconds of any clock that goes on; it only measures how long things take."""
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A host's clocks. They measure how long things take, and nothing else."""
+
+    wall: Callable[[], float]
+    """Seconds."""
+    cpu: Callable[[], float]
+    """Seconds of work of this thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,8 @@ class Setup:
     hash_bits: int = 64
     purge: Purge = "watermark"
     memory_limit: int | None = None
+    milestone: Callable[[str], None] = unwatched
+    """Called where the loop's decisions are made and carried out; tests end the process there."""
 
     def engine(self, plan: Plan, memory: Memory = HEAP) -> Engine:
         """An empty engine that runs a plan."""
@@ -86,13 +98,6 @@ class Setup:
         )
 
 
-class _Request(NamedTuple):
-    """A change of plan that waits for its turn."""
-
-    migration: Migration
-    choose: Chooser
-
-
 class Node:
     """An engine at work, which goes on from a `header` with the `engine` of that state.
 
@@ -106,6 +111,7 @@ class Node:
         header: Header | None = None,
         engine: Engine | None = None,
         *,
+        clock: Clock,
         number: int = 0,
         every_batch: bool = False,
     ) -> None:
@@ -128,13 +134,20 @@ class Node:
         self._heard = header.heard
         self._loop_state = header.loop
         self._looked = False
-        self._queued: list[_Request] = []
+        self.queued: list[Migration] = []
+        """The changes of plan that wait for their turn."""
+        self._clock = clock
         self._waited: list[pa.RecordBatch] = []
         self._busy = False
-        self._loop: Adapter | None = None
+        self._loop: Adapting | None = None
         if setup.adapt is not None and isinstance(setup.plan, Join | Leaf):
-            self._loop = Adapter(
-                setup.adapt, state=header.loop, processor=number, every_batch=every_batch
+            self._loop = Adapting(
+                setup.adapt,
+                cpu=clock.cpu,
+                state=header.loop,
+                processor=number,
+                every_batch=every_batch,
+                milestone=setup.milestone,
             )
 
     @property
@@ -146,11 +159,6 @@ class Node:
     def watermarks(self) -> list[int]:
         """The time below which a row of each stream is late."""
         return watermarks_of(self.query, self.newest)
-
-    @property
-    def queued(self) -> list[Migration]:
-        """The changes of plan that wait for their turn."""
-        return [request.migration for request in self._queued]
 
     def header(self, token: str, checksum: int) -> Header:
         """What it knows after a batch, with the name of its state and the sum of its segments."""
@@ -169,9 +177,7 @@ class Node:
 
     # -- one batch
 
-    def step(
-        self, batch: Batch, *, clock: Clock, epoch: Epoch | None = None
-    ) -> Iterator[pa.RecordBatch | Aside]:
+    def step(self, batch: Batch, epoch: Epoch | None = None) -> Iterator[pa.RecordBatch | Aside]:
         """Join one batch; yields results and rows that are set aside, and must be exhausted.
 
         Afterwards `report` tells what was done. A batch that is refused changes nothing. If the
@@ -188,16 +194,16 @@ class Node:
         }
         self.batch += 1
         self._busy = True
-        began = clock()
+        began = self._clock.wall()
         self._count(batch)
         yield from self._aside(batch)
         self._advance(batch)
-        yield from self._counted(self._that_waited())
+        yield from self._counted(self.waited())
         yield from self._counted(self._joined(epoch))
         self._busy = False
         self._settle()
-        yield from self._counted(self._that_waited())
-        self._close(clock() - began)
+        yield from self._counted(self.waited())
+        self._close(self._clock.wall() - began)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """The results that still wait after the last batch; must be exhausted.
@@ -205,7 +211,7 @@ class Node:
         There are none unless the plan lets tuples wait beyond their batch, or a migration holds
         results back.
         """
-        yield from self._that_waited()
+        yield from self.waited()
         yield from self.engine.finish()
 
     def _count(self, batch: Batch) -> None:
@@ -262,11 +268,7 @@ class Node:
         if loop is None or self.followed.holds(epoch):
             yield from self.engine.push(arrivals, watermarks)
             return
-        for piece in loop.pieces(self.engine, self.batch, arrivals, watermarks, max(self.newest)):
-            self._carry_out(loop, loop.foresee(self.engine, piece))
-            loop.begin(self.engine)
-            yield from loop.timed(self.engine.push(piece.arrivals, piece.watermarks))
-            self._carry_out(loop, loop.end(self.engine, piece))
+        yield from loop.join(self, self.batch, arrivals, watermarks, max(self.newest))
         self.report.events = loop.events()
         self._looked = True
 
@@ -275,8 +277,8 @@ class Node:
             self.report.results += results.num_rows
             yield results
 
-    def _that_waited(self) -> Iterator[pa.RecordBatch]:
-        """Results that an engine had not emitted when it was replaced."""
+    def waited(self) -> Iterator[pa.RecordBatch]:
+        """Results that had not left the engine when its plan was changed."""
         waited, self._waited = self._waited, []
         yield from waited
 
@@ -300,7 +302,6 @@ class Node:
         strategy: Strategy | Literal["auto"] = "moving-state",
         *,
         order: Order = "any",
-        choose: Chooser = moving_unless_dearer,
     ) -> Migration:
         """Go on with another plan, and keep it until `release` is called.
 
@@ -308,14 +309,14 @@ class Node:
         comes between two batches; if it is refused then, its record says so. What is refused here
         changes nothing.
         """
-        running = self._queued[-1].migration.new if self._queued else self.plan
+        running = self.queued[-1].new if self.queued else self.plan
         check_request(self.query, running, plan, strategy, order)
         self.followed = replace(self.followed, held=True)
-        request = _Request(Migration(strategy, running, plan, order), choose)
+        wanted = Migration(strategy, running, plan, order)
         if self.engine.migrating or self._busy:
-            self._queued.append(request)
-            return request.migration
-        return self._begin(request)
+            self.queued.append(wanted)
+            return wanted
+        return self._begin(wanted)
 
     def release(self) -> None:
         """Let the loop choose the plan again."""
@@ -328,27 +329,32 @@ class Node:
         obeyed = True
         if epoch.plan is not None and epoch.plan != self.plan:
             wanted = Migration(epoch.strategy, self.plan, epoch.plan)
-            obeyed = not self._try(_Request(wanted, moving_unless_dearer)).refused
+            obeyed = not self.change(wanted).refused
         self.followed = self.followed.after(epoch, obeyed=obeyed)
 
-    def _carry_out(self, loop: Adapter, decision: Decision | None) -> None:
-        """Do what the loop has decided."""
-        if decision is None or decision.plan is None:
-            return
+    def change(self, wanted: Migration) -> Migration:
+        """Change the plan now. If that is refused, the query runs on and the record says why."""
         self._let_go()
-        wanted = Migration("auto", self.plan, decision.plan)
-        loop.carried_out(self._try(_Request(wanted, loop.chooser(self.engine))))
+        try:
+            return self._begin(wanted)
+        except PlaitError as error:
+            record = replace(wanted, start=self.batch, end=self.batch, refused=str(error))
+            self._ended(record)
+            return record
 
-    def _begin(self, request: _Request) -> Migration:
+    def _begin(self, wanted: Migration) -> Migration:
         """Change the plan now; raises if that is refused."""
-        wanted = request.migration
+        strategy, reason = wanted.strategy, wanted.reason
+        if strategy == "auto":
+            way = self._way(wanted.new)
+            strategy, reason = way.strategy, way.reason
         done = migrate(
             self.engine,
             wanted.new,
-            wanted.strategy,
+            strategy,
             order=wanted.order,
             start=self.batch,
-            choose=request.choose,
+            reason=reason,
         )
         self.engine = done.engine
         self._waited += done.waited
@@ -357,22 +363,18 @@ class Node:
             self._ended(done.record)
         return done.record
 
-    def _try(self, request: _Request) -> Migration:
-        """Change the plan now. If that is refused, the query runs on and the record says why."""
-        try:
-            return self._begin(request)
-        except PlaitError as error:
-            record = replace(
-                request.migration, start=self.batch, end=self.batch, refused=str(error)
-            )
-            self._ended(record)
-            return record
+    def _way(self, plan: Plan) -> Way:
+        """How to get to a plan that somebody asks for without saying how."""
+        setting = self.setup.adapt or Setting(self.query, Policy(), Budget(), DEFAULT)
+        memory = setting.budget.memory
+        room = None if memory is None else max(0.0, memory - self.engine.nbytes)
+        return way_for(self.engine, plan, setting.costs, setting.policy, room)
 
     def _settle(self) -> None:
         """After a batch: let go of a plan that has nothing left to do, begin what was queued."""
         self._let_go()
-        while self._queued and not self.engine.migrating:
-            self._try(self._queued.pop(0))
+        while self.queued and not self.engine.migrating:
+            self.change(self.queued.pop(0))
         if (under_way := self.under_way) is not None:
             self.report.migrations.append(under_way.to_dict())
 

@@ -89,13 +89,21 @@ class Task:
 
     def run(self, batch: Batch, told: Told) -> Iterator[pa.RecordBatch | Aside | Report]:
         """Join one batch; yields results, rows set aside, and at the end the report."""
-        began = told.clock()
+        wall = told.clock.wall
+        began = wall()
         header, live, rebuilt = self._open()
         try:
-            node = Node(self.setup, header, live.engine, number=self.number, every_batch=True)
-            ready = told.clock()
-            yield from self._found(node.step(batch, clock=told.clock, epoch=told.epoch))
-            joined = told.clock()
+            node = Node(
+                self.setup,
+                header,
+                live.engine,
+                clock=told.clock,
+                number=self.number,
+                every_batch=True,
+            )
+            ready = wall()
+            yield from self._found(node.step(batch, told.epoch))
+            joined = wall()
             live.engine, live.token = node.engine, told.token
             report = node.report
             report.rebuilt = rebuilt
@@ -108,7 +116,7 @@ class Task:
             report.seconds = {
                 "prepare": ready - began,
                 "join": joined - ready,
-                "write": told.clock() - joined,
+                "write": wall() - joined,
             }
             report.total = added(header.total, report)
             checksum = _checksum(self.contract.to_json(), live.segments)

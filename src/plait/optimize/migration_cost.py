@@ -255,6 +255,11 @@ class Prediction:
         """T_PT, longer than equation 4 if the machine cannot do the work in that time."""
         return max(self.t_purge, self.parallel_work / self.speed)
 
+    @property
+    def parallel_extra(self) -> float:
+        """Seconds that a parallel track takes beyond what the new plan alone would meanwhile."""
+        return (self.parallel_work - self.new_load * self.t_purge) / self.speed
+
     def t_clean(self, since: float) -> float:
         """How long it takes to work off what has piled up in so many seconds, if it has."""
         return since * max(0.0, self.old_load / self.speed - 1)
@@ -273,8 +278,18 @@ def height(plan: Node) -> int:
     return 1 + max(height(child) for child in plan.children)
 
 
-def predict(model: Model, old: Node, new: Node, terms: Terms, speed: float = 1.0) -> Prediction:
+def predict(
+    model: Model,
+    old: Node,
+    new: Node,
+    terms: Terms,
+    speed: float = 1.0,
+    t_purge: float | None = None,
+) -> Prediction:
     """Both strategies for any two plans of a query with a global window.
+
+    `t_purge` is how long old tuples live, if that does not follow from equation 4: an engine that
+    purges by watermarks drops a combination with its oldest tuple.
 
     >>> from plait.optimize.costs import PAPER
     >>> from plait.optimize.examples import long_chain_model
@@ -298,7 +313,7 @@ def predict(model: Model, old: Node, new: Node, terms: Terms, speed: float = 1.0
             recompute += t_state(*sizes, sigma, terms, both.bit_count())
             gathered = both
     window = (model.query.bounds.uniform or model.query.bounds.widest) / 1e6
-    purge = t_parallel_track(height(old), window)
+    purge = t_parallel_track(height(old), window) if t_purge is None else t_purge
     spans = purge / (2 * window) if window else 0.0
     parallel = _plan_work(model, old, window, terms, filling=False) * spans
     parallel += _plan_work(model, new, window, terms, filling=True) * spans
@@ -312,6 +327,34 @@ def predict(model: Model, old: Node, new: Node, terms: Terms, speed: float = 1.0
         purge,
         speed,
     )
+
+
+def parallel_bytes(model: Model, old: Node, new: Node) -> float:
+    """Bytes that a parallel track takes beside those of the old plan.
+
+    These are the combined states of the new plan, which are never shared while both plans run, and
+    the indexes that the base windows do not have yet.
+
+    >>> from plait.optimize.examples import long_chain_model
+    >>> from plait.plan.jtree import parse_shape
+    >>> model = long_chain_model()
+    >>> deep, flat = (parse_shape(model.query, s) for s in ("(((a b) c) d)", "(a b c d)"))
+    >>> parallel_bytes(model, flat, deep) > parallel_bytes(model, deep, flat)
+    True
+    """
+    total = 0.0
+    for state in diff(model.query, old, new).states:
+        if state.new is None:
+            continue
+        mask = sum(1 << s for s in state.streams)
+        needed = {sum(1 << k for k in by) for by in state.new.indexes}
+        if len(state.streams) > 1:
+            total += model.state_cost(mask, needed).bytes
+        elif state.old is not None:
+            there = {sum(1 << k for k in by) for by in state.old.indexes}
+            both = model.state_cost(mask, there | needed).bytes
+            total += both - model.state_cost(mask, there).bytes
+    return total
 
 
 def _plan_work(model: Model, plan: Node, window: float, terms: Terms, *, filling: bool) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -10,11 +9,10 @@ from typing import Literal
 import pyarrow as pa
 
 from plait.adapt.events import Event
-from plait.adapt.loop import Setting
 from plait.adapt.policy import Policy
+from plait.adapt.setting import Setting
 from plait.engine.admission import LATE
 from plait.engine.engines import Engine
-from plait.engine.migrate.choose import Chooser, moving_unless_dearer
 from plait.engine.purging import Purge
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import MigrationError
@@ -27,6 +25,7 @@ from plait.plan.migration import Migration, Order, Strategy
 from plait.plan.routed import Plan
 from plait.query.compare import difference
 from plait.query.query import Query
+from plait.runtime.clock import REAL
 from plait.tuning import USUAL, Tuning
 
 __all__ = ["Counts", "LocalRun", "Rows"]
@@ -83,15 +82,19 @@ class LocalRun:
         memory_limit: int | None = None,
         purge: Purge = "watermark",
         tuning: Tuning = USUAL,
-        adapt: Policy | bool = False,
+        adapt: Policy | Setting | bool = False,
         budget: Budget | None = None,
         costs: Costs | None = None,
         seed: int = 0,
         aside: Callable[[Aside], None] | None = None,
     ) -> None:
         self.query = query
-        policy = Policy() if adapt is True else adapt
-        setting = Setting(query, policy, budget or Budget(), costs or load()) if policy else None
+        setting: Setting | None = None
+        if isinstance(adapt, Setting):
+            setting = adapt
+        elif adapt:
+            policy = Policy() if isinstance(adapt, bool) else adapt
+            setting = Setting(query, policy, budget or Budget(), costs or load())
         self.node = Node(
             Setup(
                 query,
@@ -102,7 +105,8 @@ class LocalRun:
                 hash_bits,
                 purge,
                 memory_limit,
-            )
+            ),
+            clock=REAL,
         )
         self.counts = Counts.of(query.names)
         self.events: list[Event] = []
@@ -135,8 +139,7 @@ class LocalRun:
 
     def stream(self, batch: Mapping[str, Rows]) -> Iterator[pa.RecordBatch]:
         """Like `push`, but results come as they are found; must be exhausted."""
-        step = self.node.step(batch_of_rows(self.query, batch), clock=time.perf_counter)
-        for found in step:
+        for found in self.node.step(batch_of_rows(self.query, batch)):
             if isinstance(found, Aside):
                 if self._aside is not None:
                     self._aside(found)
@@ -192,7 +195,6 @@ class LocalRun:
         *,
         order: Order = "any",
         query: Query | None = None,
-        choose: Chooser = moving_unless_dearer,
     ) -> Migration:
         """Go on with another plan from the next batch on; no result is lost or repeated.
 
@@ -213,7 +215,7 @@ class LocalRun:
                 f"the query has finished, so it cannot go on with {plan}",
                 remedy="start it again with this plan",
             )
-        return self.node.migrate(plan, strategy, order=order, choose=choose)
+        return self.node.migrate(plan, strategy, order=order)
 
     def release(self) -> None:
         """Let the run choose its plan again, after `migrate`."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
+from functools import cache
 from random import Random
 
+from plait.adapt.knowledge import Knowledge
 from plait.adapt.policy import Policy
 from plait.optimize.statistics import Statistics
 from plait.query.query import Query
@@ -33,6 +37,26 @@ def eager(half_life: float, latency: float | None) -> Policy:
         tolerance=0.0,
         backoff=0.0,
     )
+
+
+@dataclass(frozen=True)
+class Lies:
+    """What a loop is told instead of what it knows: `Setting(..., believe=Lies(seed))`.
+
+    Every process draws its own lies, so that a batch which is repeated is planned otherwise.
+    """
+
+    seed: int
+
+    def __call__(self, knowledge: Knowledge, query: Query, least: float) -> Statistics:
+        """Statistics that have nothing to do with the streams, other ones each time."""
+        del knowledge, least
+        return false_statistics(query, _chance(self.seed, os.getpid()))
+
+
+@cache
+def _chance(seed: int, process: int) -> Random:
+    return Random(f"{seed}/{process}")
 
 
 def false_statistics(query: Query, chance: Random) -> Statistics:

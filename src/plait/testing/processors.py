@@ -7,7 +7,6 @@ results of committed attempts only, as a transactional sink would see them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -15,8 +14,9 @@ from itertools import count
 
 import pyarrow as pa
 
-from plait.adapt.loop import Setting
+from plait.adapt.knowledge import Knowledge
 from plait.adapt.policy import Policy
+from plait.adapt.setting import Believe, Setting
 from plait.cluster.packets import Packer, Packet, lean
 from plait.cluster.routing import route
 from plait.node.batch import Aside, batch_of_packets
@@ -30,6 +30,7 @@ from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.routed import Plan
 from plait.query.query import Query
+from plait.runtime.clock import REAL
 from plait.tuning import USUAL, Tuning
 
 MOST_DEATHS = 5
@@ -89,13 +90,14 @@ class Cluster:
         *,
         aside: bool = False,
         adapt: Policy | None = None,
+        believe: Believe = Knowledge.statistics,
         tuning: Tuning = USUAL,
         seed: int | None = None,
     ) -> None:
         self.query = query
         self.routing = route(query.graph, processors, groups=tuning.groups, seed=seed)
         narrow = lean(query)
-        setting = None if adapt is None else Setting(narrow, adapt, Budget(), DEFAULT)
+        setting = None if adapt is None else Setting(narrow, adapt, Budget(), DEFAULT, believe)
         self._tuning = tuning
         setup = Setup(narrow, plan, setting, portioned(tuning), seed or 0)
         self.processor = Processor(setup, contract(query, self.routing), aside)
@@ -165,7 +167,7 @@ class Cluster:
         results: list[pa.RecordBatch] = []
         aside: list[Aside] = []
         batch = batch_of_packets(mine, self.processor.setup.query)
-        told = Told(f"state {next(self._tokens)}", time.perf_counter, epoch)
+        told = Told(f"state {next(self._tokens)}", REAL, epoch)
         task = self.processor.task(number, store, engines)
         for step, found in enumerate(task.run(batch, told)):
             if die(number, step):

@@ -1,14 +1,14 @@
-"""Changing the plan of an engine, by either strategy or by whichever is cheaper."""
+"""Changing the plan of an engine, by either strategy."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from plait.engine.migrate.choose import Chooser, moving_unless_dearer, situation
 from plait.engine.migrate.moving_state import move_state
 from plait.engine.migrate.parallel_track import ParallelTrack
 from plait.engine.tree import TreeEngine
@@ -34,18 +34,18 @@ class Migrated(NamedTuple):
 def migrate(
     engine: Engine,
     plan: Plan,
-    strategy: Strategy | Literal["auto"] = "moving-state",
+    strategy: Strategy = "moving-state",
     *,
     order: Order = "any",
     start: int = 0,
-    choose: Chooser = moving_unless_dearer,
+    reason: str = "",
 ) -> Migrated:
     """Go on with another plan, at a batch boundary; the engine given is not used any more.
 
-    `start` is the number of batches so far, for the record. With "auto", `choose` decides. An
+    `start` is the number of batches so far and `reason` says why this strategy, for the record. An
     engine in the middle of a migration is refused; what is refused leaves the engine as it was.
     """
-    check_request(engine.query, plan_of(engine), plan, strategy, order)
+    check_request(engine.query, plan_of(engine), plan, strategy, order, STRATEGIES)
     if engine.migrating:
         raise MigrationError(
             f"a migration to {plan_of(engine)} is under way",
@@ -53,11 +53,6 @@ def migrate(
         )
     began = time.perf_counter()
     engine = settled(engine)
-    reason = ""
-    if strategy == "auto":
-        strategy, reason = "moving-state", "only trees of joins can run in parallel"
-        if isinstance(engine, TreeEngine) and isinstance(plan, Join | Leaf):
-            strategy, reason = choose(situation(engine, plan))
     if strategy == "parallel-track":
         done = _parallel_track(engine, plan, order, start)
     else:
@@ -80,12 +75,22 @@ def plan_of(engine: Engine) -> Plan:
     return engine.plan if isinstance(engine, TreeEngine | ParallelTrack) else engine.settings
 
 
-def check_request(query: Query, running: Plan, plan: Plan, strategy: str, order: str) -> None:
-    """Refuse a migration that can never be made from the running plan, naming what is wrong."""
-    if strategy not in (*STRATEGIES, "auto"):
+def check_request(
+    query: Query,
+    running: Plan,
+    plan: Plan,
+    strategy: str,
+    order: str,
+    strategies: Sequence[str] = (*STRATEGIES, "auto"),
+) -> None:
+    """Refuse a migration that can never be made from the running plan, naming what is wrong.
+
+    Whoever hosts an engine may be asked to choose the strategy ("auto"); an engine may not.
+    """
+    if strategy not in strategies:
         raise MigrationError(
             f"there is no migration strategy {strategy!r}",
-            remedy=did_you_mean(strategy, (*STRATEGIES, "auto")),
+            remedy=did_you_mean(strategy, strategies),
         )
     if order not in ORDERS:
         raise MigrationError(

@@ -19,8 +19,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # the name everybody uses
 
-from plait.adapt.loop import Setting
 from plait.adapt.policy import Policy
+from plait.adapt.setting import Setting
 from plait.cluster.packets import Packer, Packet, lean
 from plait.cluster.routing import route
 from plait.errors import DuplicateName, PlanError, SourceError

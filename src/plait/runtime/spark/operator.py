@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -24,6 +23,7 @@ from plait.node.report import Report
 from plait.node.store import Engines, OwnEngines
 from plait.node.task import Processor, Task, Told
 from plait.runtime.arena import Arena, Places
+from plait.runtime.clock import REAL
 from plait.runtime.spark.aside import aside_columns, aside_schema, padded
 from plait.runtime.spark.control import Control
 from plait.runtime.spark.worker import settle
@@ -124,7 +124,7 @@ class JoinOperator(StatefulProcessor):
         del timerValues
         number = self._numbers[int(key[0])]
         batch = batch_of_packets(_packets(number, rows), self._processor.setup.query)
-        told = Told(uuid.uuid4().hex, time.perf_counter, *self._decided())
+        told = Told(uuid.uuid4().hex, REAL, *self._decided())
         context = TaskContext.get()
         query = context.getLocalProperty("sql.streaming.queryId") if context else None
         task = self._processor.task(number, self._store, _engines(self._run, query))

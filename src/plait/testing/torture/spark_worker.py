@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import random
 import sys
 import threading
 import traceback
@@ -22,23 +21,19 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 
-from plait.adapt.adapter import Adapter
-from plait.adapt.decide import Decision
-from plait.adapt.knowledge import Knowledge
 from plait.engine.migrate import moving_state
-from plait.node import node, task
+from plait.node import task
 from plait.node.batch import Batch
 from plait.node.epochs import Epoch
-from plait.node.node import Clock, Node
+from plait.node.node import Node
 from plait.node.report import Report
 from plait.node.store import Live
-from plait.optimize.statistics import Statistics
-from plait.query.query import Query
+from plait.node.task import Processor
 from plait.runtime.arena import Arena
 from plait.runtime.spark import operator
 from plait.runtime.spark.control import Control
 from plait.runtime.spark.operator import JoinOperator, SparkStore
-from plait.testing.policies import false_statistics
+from plait.testing.policies import Lies
 from plait.testing.torture.killpoints import Orders, Target
 
 
@@ -165,32 +160,10 @@ class MortalArena(Arena):
         obey("manifest-published")
 
 
-class MortalAdapter(Adapter):
-    """Dies around its decisions."""
-
-    def foresee(self, engine: Any, piece: Any) -> Decision | None:
-        """After a decision before a piece."""
-        return self._told(super().foresee(engine, piece))
-
-    def end(self, engine: Any, piece: Any) -> Decision | None:
-        """After a decision after a piece."""
-        return self._told(super().end(engine, piece))
-
-    def carried_out(self, record: Any) -> None:
-        """After the engine has the new plan."""
-        super().carried_out(record)
-        obey("plan-changed")
-
-    def _told(self, decision: Decision | None) -> Decision | None:
-        if decision is not None and decision.plan is not None:
-            obey("plan-decided")
-        return decision
-
-
 class MortalNode(Node):
     """Dies around changes of plan that the driver has decided."""
 
-    def step(self, batch: Batch, *, clock: Clock, epoch: Epoch | None = None) -> Iterator[Any]:
+    def step(self, batch: Batch, epoch: Epoch | None = None) -> Iterator[Any]:
         """Before the new plan, after it, and while two plans run."""
         if self.under_way is not None:
             obey("track-running")
@@ -198,7 +171,7 @@ class MortalNode(Node):
             obey("epoch-unadopted")
         before, ended = self.followed, len(self.migrations)
         first = True
-        for found in super().step(batch, clock=clock, epoch=epoch):
+        for found in super().step(batch, epoch):
             if first and self.followed != before:
                 obey("epoch-adopted")
             first = False
@@ -214,8 +187,12 @@ class MortalOperator(JoinOperator):
 
     store = MortalStore
 
-    def __init__(self, *given: Any, mortal: Mortal) -> None:
-        super().__init__(*given)
+    def __init__(self, processor: Processor, *given: Any, mortal: Mortal) -> None:
+        adapt = processor.setup.adapt
+        if adapt is not None and mortal.lies is not None:
+            adapt = dataclasses.replace(adapt, believe=Lies(mortal.lies))
+        setup = dataclasses.replace(processor.setup, adapt=adapt, milestone=obey)
+        super().__init__(dataclasses.replace(processor, setup=setup), *given)
         self._mortal = mortal
 
     def init(self, handle: Any) -> None:
@@ -253,10 +230,8 @@ def arm(mortal: Mortal) -> None:
         _wrap_functions()
         sys.addaudithook(_audit)
         operator.__dict__["Arena"] = MortalArena
-        node.__dict__["Adapter"] = MortalAdapter
         task.__dict__["Node"] = MortalNode
     _here = mortal
-    _lie(mortal.lies)
 
 
 def _wrap_functions() -> None:
@@ -268,21 +243,6 @@ def _wrap_functions() -> None:
         return recompute(*given)
 
     moving_state.__dict__["recompute"] = mortal_recompute
-
-
-_truth = Knowledge.statistics
-
-
-def _lie(seed: int | None) -> None:
-    """Tell the loop statistics that have nothing to do with the streams, other ones each time."""
-    chance = random.Random(f"{seed}/{os.getpid()}")
-
-    def statistics(self: Knowledge, query: Query, *_: Any, **__: Any) -> Statistics:
-        del self
-        return false_statistics(query, chance)
-
-    found = _truth if seed is None else statistics
-    Knowledge.statistics = found  # type: ignore[method-assign] # the point of it
 
 
 def mortal_sink(mortal: Mortal) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

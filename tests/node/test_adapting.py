@@ -1,0 +1,195 @@
+"""The loop at work in a run: flips, lies, memory, and going on elsewhere."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import pyarrow as pa
+from tests.adapt.conftest import POLICY as QUICK
+from tests.adapt.conftest import QUERY, batches
+
+from plait.adapt.events import Event
+from plait.adapt.knowledge import Knowledge
+from plait.adapt.setting import Setting
+from plait.engine.engines import Engine, make_engine
+from plait.engine.migrate.strategy import migrate, plan_of, settled
+from plait.engine.times import BEFORE_ALL_TIMES
+from plait.node.adapting import Adapting
+from plait.optimize.budget import Budget
+from plait.optimize.costs import DEFAULT
+from plait.optimize.statistics import Estimate, Statistics
+from plait.plan.jtree import parse_shape
+from plait.plan.migration import Migration
+from plait.query.query import Query
+from plait.runtime.local import LocalRun
+from plait.tuning import Tuning
+
+FIRST, SECOND = (parse_shape(QUERY, s) for s in ("(s0 (s1 s2))", "((s0 s1) s2)"))
+
+
+def results(run: LocalRun, seconds: int, often: str | None = None) -> int:
+    """Run until it is over: first `k` matches often, then `m`."""
+    for batch in batches(seconds, lambda s: often or ("k" if s < seconds // 2 else "m")):
+        run.push(batch)
+    return run.counts.results
+
+
+def kinds(events: list[Event], kind: str) -> list[Event]:
+    return [event for event in events if event.kind == kind]
+
+
+def test_a_flip_is_followed() -> None:
+    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
+    found = results(run, 30)
+    assert found == results(LocalRun(QUERY, FIRST), 30)
+    assert run.plan == SECOND
+    moved = kinds(run.events, "migrated")
+    assert moved and 15 < moved[0].batch <= 18, "two batches with the new rows are enough"
+    assert kinds(run.events, "judged")[0].data["paid"]
+    assert run.events[0].kind == "started"
+    compared = kinds(run.events, "compared")
+    assert all(event.data["decision"]["reasons"] for event in compared)
+
+
+def test_a_large_batch_is_not_joined_to_its_end_by_the_wrong_plan() -> None:
+    told = batches(24, lambda s: "k" if s < 16 else "m")
+    large = [
+        {name: pa.concat_tables(b[name] for b in told[at : at + 8]) for name in QUERY.names}
+        for at in range(0, 24, 8)
+    ]
+    small = Tuning(slice_rows=1024)
+    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT, tuning=small)
+    plain = LocalRun(QUERY, FIRST)
+    for batch in large:
+        assert run.push(batch).num_rows == plain.push(batch).num_rows
+    first = kinds(run.events, "migrated")[0]
+    assert first.batch == 3 and 16e6 < first.time < 22e6, "in the middle of the third batch"
+    decided = kinds(run.events, "compared")
+    assert any(event.data["standing"]["waiting"] > 1 for event in decided), "seconds that wait"
+
+
+def test_nothing_happens_where_nothing_changes() -> None:
+    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
+    results(run, 20, often="k")
+    assert not run.migrations and run.plan == FIRST
+
+
+def swapped(knowledge: Knowledge, query: Query, least: float) -> Statistics:
+    """The wrong pair is said to match often; of all other sets nothing is known."""
+    joint = {"s0 s1": 2e-5, "s1 s2": 0.02}
+    return replace(
+        knowledge.statistics(query, least),
+        selectivities={},
+        joint={names: Estimate(v, "probability") for names, v in joint.items()},
+    )
+
+
+def test_the_guard_takes_back_what_lies_have_done() -> None:
+    policy = replace(QUICK, confidence=0.01)
+    run = LocalRun(QUERY, FIRST, adapt=Setting(QUERY, policy, Budget(), DEFAULT, swapped))
+    found = results(run, 60, often="k")
+    assert found == results(LocalRun(QUERY, FIRST), 60, often="k")
+    judged = kinds(run.events, "judged")
+    assert judged and not any(event.data["paid"] for event in judged)
+    moved = kinds(run.events, "migrated")
+    assert [event.data["returned"] for event in moved[:2]] == [False, True]
+    assert run.plan == FIRST and moved[-1].data["returned"]
+    there = [event.time / 1e6 for event in moved if not event.data["returned"]]
+    waits = [later - earlier for earlier, later in pairwise(there)]
+    assert all(b > 1.5 * a for a, b in pairwise(waits)), "it backs off"
+
+
+def test_memory_is_kept_while_a_plan_fits() -> None:
+    free = LocalRun(QUERY, SECOND)
+    peak, least = 0, 0
+    for batch in batches(16, lambda _: "k"):
+        free.push(batch)
+        peak = max(peak, free.engine.nbytes)
+    slim = LocalRun(QUERY, FIRST)
+    for batch in batches(16, lambda _: "k"):
+        slim.push(batch)
+        least = max(least, slim.engine.nbytes)
+    assert peak > 2 * least, "the wrong plan holds far more"
+    budget = Budget(memory=least * 1.4)
+    assert budget.memory is not None
+    run = LocalRun(QUERY, SECOND, adapt=QUICK, budget=budget, costs=DEFAULT)
+    held = []
+    for batch in batches(16, lambda s: "k" if s >= 6 else "m"):
+        run.push(batch)
+        held.append(run.engine.nbytes)
+    assert max(held) <= 1.05 * budget.memory
+    assert run.migrations and run.plan != SECOND
+
+
+def test_a_lack_of_memory_is_told_by_name() -> None:
+    run = LocalRun(QUERY, FIRST, adapt=QUICK, budget=Budget(memory=10_000.0), costs=DEFAULT)
+    results(run, 6, often="k")
+    told = kinds(run.events, "unqualified")
+    assert told and told[0].data["resource"] == "memory"
+
+
+@dataclass
+class Bare:
+    """An engine and nothing around it."""
+
+    engine: Engine
+    records: list[Migration] = field(default_factory=list)
+
+    def change(self, wanted: Migration) -> Migration:
+        assert wanted.strategy != "auto", "a wish says how"
+        done = migrate(settled(self.engine), wanted.new, wanted.strategy)
+        self.engine = done.engine
+        self.records.append(done.record)
+        return done.record
+
+    def waited(self) -> Iterator[pa.RecordBatch]:
+        yield from ()
+
+
+def test_a_loop_goes_on_elsewhere() -> None:
+    """As on Spark: after every batch it is plain data and nothing else."""
+    setting = Setting(QUERY, QUICK, Budget(), DEFAULT)
+    bare, state, found = Bare(make_engine(QUERY, FIRST)), None, 0
+    for second, batch in enumerate(batches(30, lambda s: "k" if s < 15 else "m"), 1):
+        adapting = Adapting(setting, cpu=time.thread_time, state=state)
+        arrivals = {
+            s: bare.engine.admit(s, batch[name].to_batches()[0], BEFORE_ALL_TIMES).arrivals
+            for s, name in enumerate(QUERY.names)
+        }
+        newest = max(int(a.times[-1]) for a in arrivals.values())
+        results_of_batch = adapting.join(bare, second, arrivals, [newest] * 3, newest)
+        found += sum(rows.num_rows for rows in results_of_batch)
+        state = json.loads(json.dumps(adapting.to_dict()))
+    assert bare.records and plan_of(bare.engine) == SECOND
+    assert found == results(LocalRun(QUERY, FIRST), 30)
+
+
+def test_a_plan_that_somebody_gave_is_kept_until_it_is_released() -> None:
+    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
+    told = batches(24, lambda _: "m")
+    run.migrate(FIRST)
+    for batch in told[:12]:
+        run.push(batch)
+    assert run.plan == FIRST and not run.events
+    run.release()
+    for batch in told[12:]:
+        run.push(batch)
+    assert run.plan == SECOND
+
+
+def test_batches_that_are_not_looked_at_yet_do_not_start_it_again() -> None:
+    run = LocalRun(QUERY, FIRST, adapt=replace(QUICK, look=1e6), costs=DEFAULT)
+    results(run, 4)
+    assert len(kinds(run.events, "started")) == 1
+
+
+def test_routers_have_no_plan_to_change() -> None:
+    from plait.plan.routed import Teddies
+
+    run = LocalRun(QUERY, Teddies(), adapt=True)
+    results(run, 3)
+    assert not run.events
