@@ -7,8 +7,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
+import pytest
 from tests.adapt.conftest import POLICY as QUICK
 from tests.adapt.conftest import QUERY, batches
 
@@ -16,8 +18,10 @@ from plait.adapt.events import Event
 from plait.adapt.knowledge import Knowledge
 from plait.adapt.setting import Setting
 from plait.engine.engines import Engine, make_engine
-from plait.engine.migrate.strategy import migrate, plan_of, settled
+from plait.engine.migrate.strategy import Migrated, migrate, plan_of, settled
 from plait.engine.times import BEFORE_ALL_TIMES
+from plait.errors import MigrationError
+from plait.node import node
 from plait.node.adapting import Adapting
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
@@ -26,6 +30,7 @@ from plait.plan.jtree import parse_shape
 from plait.plan.migration import Migration
 from plait.query.query import Query
 from plait.runtime.local import LocalRun
+from plait.testing.processors import Cluster
 from plait.tuning import Tuning
 
 FIRST, SECOND = (parse_shape(QUERY, s) for s in ("(s0 (s1 s2))", "((s0 s1) s2)"))
@@ -155,15 +160,15 @@ def test_a_loop_goes_on_elsewhere() -> None:
     setting = Setting(QUERY, QUICK, Budget(), DEFAULT)
     bare, state, found = Bare(make_engine(QUERY, FIRST)), None, 0
     for second, batch in enumerate(batches(30, lambda s: "k" if s < 15 else "m"), 1):
-        adapting = Adapting(setting, cpu=time.thread_time, state=state)
+        loop = Adapting(setting, cpu=time.thread_time, state=state)
         arrivals = {
             s: bare.engine.admit(s, batch[name].to_batches()[0], BEFORE_ALL_TIMES).arrivals
             for s, name in enumerate(QUERY.names)
         }
         newest = max(int(a.times[-1]) for a in arrivals.values())
-        results_of_batch = adapting.join(bare, second, arrivals, [newest] * 3, newest)
+        results_of_batch = loop.join(bare, second, arrivals, [newest] * 3, newest)
         found += sum(rows.num_rows for rows in results_of_batch)
-        state = json.loads(json.dumps(adapting.to_dict()))
+        state = json.loads(json.dumps(loop.to_dict()))
     assert bare.records and plan_of(bare.engine) == SECOND
     assert found == results(LocalRun(QUERY, FIRST), 30)
 
@@ -193,3 +198,71 @@ def test_routers_have_no_plan_to_change() -> None:
     run = LocalRun(QUERY, Teddies(), adapt=True)
     results(run, 3)
     assert not run.events
+
+
+FIRST_OFTEN = ["k"] * 10 + ["m"] * 10
+"""Whose matches are frequent in each second of a flip."""
+
+
+def test_what_waited_in_an_engine_that_is_replaced_comes_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Trees of joins let nothing wait, so the migration is made to find something."""
+    plain = LocalRun(QUERY, FIRST)
+    told = batches(20, lambda s: FIRST_OFTEN[s])
+    wanted = sum(plain.push(batch).num_rows for batch in told)
+    extra = pa.RecordBatch.from_pylist([{}] * 3, QUERY.schema)
+
+    def with_more(*given: Any, **named: Any) -> Migrated:
+        done = migrate(*given, **named)
+        return done._replace(waited=[*done.waited, extra])
+
+    monkeypatch.setattr(node, "migrate", with_more)
+    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
+    cluster = Cluster(QUERY, FIRST, 1, adapt=QUICK)
+    for host in (run.push, cluster.run):
+        found = sum(host(batch).num_rows for batch in told)
+        assert found > wanted and (found - wanted) % 3 == 0
+    assert run.counts.results == wanted + 3 * len(run.migrations)
+
+
+def test_a_migration_that_is_refused_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Migrated:
+        raise MigrationError("there is no room", remedy="wait")
+
+    monkeypatch.setattr(node, "migrate", refuse)
+    run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
+    found = results(run, 20)
+    assert found == results(LocalRun(QUERY, FIRST), 20) and run.plan == FIRST
+    assert {m.status for m in run.migrations} == {"refused"}
+    assert all("no room" in e.data["refused"] for e in kinds(run.events, "migrated"))
+    (cluster := Cluster(QUERY, FIRST, 1, adapt=QUICK)).run({})
+    statuses = []
+    for batch in batches(20, lambda s: FIRST_OFTEN[s]):
+        cluster.run(batch)
+        statuses += [m["status"] for m in cluster.reports[0].migrations]
+    assert statuses and set(statuses) == {"refused"}
+    assert cluster.reports[0].plan == str(FIRST)
+
+
+def test_the_host_is_told_where_a_decision_stands() -> None:
+    passed: list[str] = []
+    setting = Setting(QUERY, QUICK, Budget(), DEFAULT)
+    cluster = Cluster(QUERY, FIRST, 1, adapt=QUICK)
+    setup = replace(cluster.processor.setup, adapt=setting, milestone=passed.append)
+    cluster.processor = replace(cluster.processor, setup=setup)
+    moves = 0
+    for batch in batches(20, lambda s: FIRST_OFTEN[s]):
+        cluster.run(batch)
+        moves += len(kinds(cluster.reports[0].events, "migrated"))
+    assert moves and passed == ["plan-decided", "plan-changed"] * moves
+
+
+def test_a_loop_begins_its_log_once_even_if_nothing_came_at_first() -> None:
+    cluster = Cluster(QUERY, FIRST, 1, adapt=QUICK)
+    cluster.run({})
+    told = list(cluster.reports[0].events)
+    for batch in batches(3, lambda _: "k"):
+        cluster.run(batch)
+        told += cluster.reports[0].events
+    assert [event.batch for event in kinds(told, "started")] == [1]

@@ -17,6 +17,7 @@ from plait.optimize.migration_cost import (
     new_output_rate,
     old_join_work,
     output_rate,
+    parallel_bytes,
     predict,
     state_size,
     t_match,
@@ -135,3 +136,28 @@ def test_hash_joins_are_cheaper_where_few_pairs_match() -> None:
 def test_an_mjoin_is_purged_after_one_window() -> None:
     found = predict(long_chain_model(), plan("(a b c d)"), plan(NEW), NESTED, 100.0)
     assert found.t_pt == 10.0
+
+
+def test_a_parallel_track_costs_what_is_beyond_the_new_plan() -> None:
+    found = predict(long_chain_model(), plan(OLD), plan(NEW), NESTED, 100.0)
+    alone = found.new_load * found.t_purge
+    assert found.parallel_extra == pytest.approx((found.parallel_work - alone) / 100)
+    filling = found.parallel_work - found.old_load * found.t_purge
+    assert 0 < filling < alone, "a new plan that fills does less than one whose states are full"
+
+
+def test_how_long_old_tuples_live_can_be_told() -> None:
+    model = long_chain_model()
+    usual, half = (predict(model, plan(OLD), plan(NEW), NESTED, t_purge=t) for t in (None, 10.0))
+    assert (usual.t_purge, half.t_purge) == (20.0, 10.0)
+    assert half.parallel_work == pytest.approx(usual.parallel_work / 2)
+    assert half.t_ms == usual.t_ms
+
+
+def test_a_parallel_track_holds_the_states_of_both_plans() -> None:
+    model = long_chain_model()
+    deep, flat = plan(OLD), plan("(a b c d)")
+    states = [model.state_cost(mask, [0b010]).bytes for mask in (0b0011, 0b0111)]
+    assert parallel_bytes(model, flat, deep) >= 0.9 * sum(states)
+    assert parallel_bytes(model, deep, deep) >= 0.9 * sum(states), "nothing is shared"
+    assert 0 <= parallel_bytes(model, deep, flat) < min(states), "indexes of base windows only"
