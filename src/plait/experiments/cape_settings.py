@@ -177,12 +177,12 @@ def moves(setting: Setting, start: float, seed: int, speed: float = SPEED) -> di
     """T_MS by either account, of one migration on a machine that keeps up."""
     run = virtual(setting, OLD, setting.tables(start, seed), "nested-loop", 8, speed)
     run.advance()
-    engine, query = run.run.engine, setting.query
+    engine, query = run.node.engine, setting.query
     meters = {account: Meter(query, account, PAPER) for account in get_args(Account)}
     before = {account: meter.read(engine) for account, meter in meters.items()}
-    record = run.run.migrate(setting.plan(NEW), "moving-state")
+    record = run.node.migrate(setting.plan(NEW), "moving-state")
     return {
-        account: meter.moved(before[account], run.run.engine, record) / speed
+        account: meter.moved(before[account], run.node.engine, record) / speed
         for account, meter in meters.items()
     }
 

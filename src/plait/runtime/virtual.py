@@ -25,6 +25,7 @@ batches.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -36,19 +37,21 @@ from numpy.typing import NDArray
 from plait.engine.purging import Purge
 from plait.engine.times import event_times
 from plait.errors import PlaitError, did_you_mean
-from plait.node.batch import Aside
+from plait.node.batch import Aside, Rows, batch_of_rows
+from plait.node.node import Clock, Node, Setup
 from plait.optimize.costs import DEFAULT, Costs
-from plait.plan.jtree import Node
+from plait.plan.jtree import Node as Tree
 from plait.plan.migration import Order, Strategy
 from plait.query.query import Query
 from plait.runtime.accounting import Account, Meter, boxes
-from plait.runtime.local import LocalRun
 from plait.runtime.machines import Link, Machine
 from plait.runtime.trace import Slice, Stage, Trace
 
 Clean = Literal["work-off", "take-over"]
 _SECOND = 1_000_000
 _TINY = 1e-9
+_NO_CLOCK = Clock(float, float)
+"""Time is computed here from what is counted; nothing is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Request:
     """A migration to begin at an instant of virtual time."""
 
     at: float
-    plan: Node
+    plan: Tree
     strategy: Strategy
     order: Order
     clean: Clean
@@ -73,7 +76,7 @@ class VirtualRun:
     def __init__(
         self,
         query: Query,
-        plan: Node,
+        plan: Tree,
         tables: Mapping[str, pa.Table],
         *,
         machine: Machine | None = None,
@@ -88,7 +91,10 @@ class VirtualRun:
         if not quantum > 0:
             raise PlaitError(f"a quantum of {quantum} seconds", remedy="give one above 0")
         self.query = query
-        self.run = LocalRun(query, plan, purge=purge, aside=aside)
+        self.node = Node(Setup(query, plan, purge=purge), clock=_NO_CLOCK)
+        self.filtered: Counter[str] = Counter()
+        """Rows of each stream that a condition on their own stream refused."""
+        self._aside = aside
         self.machine = machine or Machine()
         self.quantum = quantum
         self.clock = 0.0
@@ -122,12 +128,12 @@ class VirtualRun:
     @property
     def migrating(self) -> bool:
         """Whether a migration is to come or under way."""
-        return bool(self._requests) or self.run.engine.migrating
+        return bool(self._requests) or self.node.engine.migrating
 
     def migrate(
         self,
         at: float,
-        plan: Node,
+        plan: Tree,
         strategy: Strategy = "moving-state",
         *,
         order: Order = "any",
@@ -169,7 +175,7 @@ class VirtualRun:
 
     def _due(self, begin: float | None) -> Request | None:
         """The migration that is asked for before the next slice begins."""
-        if not self._requests or self.run.engine.migrating:
+        if not self._requests or self.node.engine.migrating:
             return None
         request = self._requests[0]
         return request if begin is None or begin >= request.at - _TINY else None
@@ -186,10 +192,10 @@ class VirtualRun:
         if self._cleaning is not None:
             self.trace.stages.append(Stage("clean", self._cleaning, start))
             self._cleaning = None
-        before = self._meter.read(self.run.engine)
-        record = self.run.migrate(request.plan, request.strategy, order=request.order)
+        before = self._meter.read(self.node.engine)
+        record = self.node.migrate(request.plan, request.strategy, order=request.order)
         if request.strategy == "moving-state":
-            work = self._meter.moved(before, self.run.engine, record)
+            work = self._meter.moved(before, self.node.engine, record)
             self.clock += self.machine.seconds(work)
             self.trace.stages.append(Stage("move", start, self.clock))
         else:
@@ -197,7 +203,7 @@ class VirtualRun:
             self._close_parallel()
 
     def _close_parallel(self) -> None:
-        if self._parallel is not None and not self.run.engine.migrating:
+        if self._parallel is not None and not self.node.engine.migrating:
             self.trace.stages.append(Stage("parallel", self._parallel, self.clock))
             self._parallel = None
 
@@ -205,21 +211,26 @@ class VirtualRun:
         """Push the next slice through the engine."""
         reached = (self._next + 1) * self.quantum
         taken = {q.name: q.take(reached) for q in self._queues}
-        batch = {name: rows for name, rows in taken.items() if rows.num_rows}
+        batch: dict[str, Rows] = {name: rows for name, rows in taken.items() if rows.num_rows}
         self._next += 1
         if not batch:
             return
-        before = self._meter.read(self.run.engine)
+        before = self._meter.read(self.node.engine)
         results = 0
-        for found in self.run.stream(batch):
+        for found in self.node.step(batch_of_rows(self.query, batch)):
+            if isinstance(found, Aside):
+                if self._aside is not None:
+                    self._aside(found)
+                continue
             results += found.num_rows
             if self._keep:
                 self.kept.append(found)
+        self.filtered.update(self.node.report.filtered)
         work = self._meter.since(before, results)
         self.clock = begin + self.machine.seconds(work)
-        combined = sum(len(s) for tree in boxes(self.run.engine) for s in tree.combined)
+        combined = sum(len(s) for tree in boxes(self.node.engine) for s in tree.combined)
         rows = sum(t.num_rows for t in batch.values())
-        base = sum(len(s) for s in self.run.engine.bases)
+        base = sum(len(s) for s in self.node.engine.bases)
         self.trace.slices.append(
             Slice(begin, self.clock, reached, rows, results, base, combined, self.queued)
         )

@@ -146,7 +146,7 @@ def on_virtual(history: History, chance: Random) -> Answer:
     )
     run.advance()
     answer.results = multiset(pa.Table.from_batches(run.kept, query.schema))
-    answer.filtered = +Counter(run.run.counts.filtered)
+    answer.filtered = run.filtered
     return answer
 
 
