@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from plait.engine.driver import Engine
+
 _COMMON = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -27,6 +29,9 @@ settings.register_profile("thorough", _COMMON, max_examples=1000)
 settings.load_profile(
     os.environ.get("PLAIT_EXAMPLES") or ("ci" if os.environ.get("CI") == "true" else "default")
 )
+
+Engine.always_checked = True
+"""Every engine of the tests asserts the contract of its tactic."""
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ from plait.adapt.events import read_events
 from plait.node.epochs import Epoch
 from plait.node.store import Live
 from plait.node.report import Report
-from plait.engine.engines import make_engine
+from plait.engine.driver import Engine
 from plait.engine.windows import Windows
 from plait.errors import PlaitError
 from plait.plan import serde
@@ -154,7 +154,7 @@ def arena(damage):
     places = Places(folder / "memory", folder / "disk", smallest=1)
     one, two = Arena("run", places), Arena("run", places)
     windows = Windows(query, {}, memory=one.memory(0))
-    one.put(0, Live("token", make_engine(query, mjoin(query), windows=windows), [0, 0, 0]))
+    one.put(0, Live("token", Engine(query, mjoin(query), windows=windows), [0, 0, 0]))
     (manifest,) = places.memory.glob("run/0-*/engine-*")
     if damage is not None:
         manifest.write_bytes(damage)

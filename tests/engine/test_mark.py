@@ -34,7 +34,8 @@ def test_oracle_rows_are_old_if_they_were_there() -> None:
             time += 5_000_000
             store(bases[0], n, time)
             mark.arrived(0, time)
-            mark.dropped(0, bases[0].expire([time, time - random.randint(0, 50) * 10**6]))
+            reached = bases[0].cutoff([time, time - random.randint(0, 50) * 10**6])
+            mark.dropped(0, bases[0].drop_before(reached))
             positions = last_positions(bases[0].window.ring.header, len(bases[0]))
             ids = ids_of(bases[0].window.ring.header, positions)
             expected = ids < first_new

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.engine.migrate.parallel_track import ParallelTrack
+from plait.engine.driver import Engine
+from plait.engine.migrate.strategy import migrate
 from plait.engine.sampling import CHECKED_PER_ROW, sample
 from plait.engine.states import Tuples
 from plait.engine.times import BEFORE_ALL_TIMES
-from plait.engine.tree import TreeEngine
 from plait.engine.windows import Windows
 from plait.errors import DisconnectedJoin, PlanError, StatisticsError
 from plait.kernels.jit import Bytes
@@ -325,13 +325,13 @@ def test_indexes_and_a_parallel_track_change_nothing() -> None:
     query, streams = query_of(UNEVEN, (TWO,)), many(4, 200, 3, 40)
     windows = filled(query, streams)
     plain = sample(windows, (0, 1, 2), 50, 1)
-    old = TreeEngine(query, parse_shape(query, "((a b) c)"), windows=windows)
+    engine = Engine(query, parse_shape(query, "((a b) c)"), windows=windows)
     indexes = [tuple(base.window.indexes) for base in windows.bases]
-    assert sample(old.windows, (0, 1, 2), 50, 1) == plain
+    assert sample(engine.windows, (0, 1, 2), 50, 1) == plain
     assert [tuple(base.window.indexes) for base in windows.bases] == indexes
-    track = ParallelTrack(old, parse_shape(query, "(a (b c))"))
-    assert track.migrating
-    assert sample(track.windows, (0, 1, 2), 50, 1) == plain
+    migrate(engine, parse_shape(query, "(a (b c))"), "parallel-track")
+    assert engine.migrating
+    assert sample(engine.windows, (0, 1, 2), 50, 1) == plain
 
 
 def test_what_is_refused() -> None:

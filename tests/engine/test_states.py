@@ -90,7 +90,7 @@ def test_oracle_a_base_row_is_dropped_when_it_and_all_before_it_are_dead(
         watermarks[step % 3] += step
         dead = takewhile(lambda t: hopeless(query.bounds, {stream: t}, watermarks), rows)
         wanted = len(list(dead))
-        assert base.expire(watermarks) == wanted
+        assert base.drop_before(base.cutoff(watermarks)) == wanted
         rows = rows[wanted:]
         positions = first_positions(base.window.ring.header, 0, len(base))
         assert base.window.latest[positions].tolist() == rows
@@ -101,16 +101,16 @@ def test_a_row_lives_until_the_last_instant_at_which_a_partner_may_come() -> Non
     bounds = [Constraint(0, 1, 3), Constraint(1, 0, 0), Constraint(0, 2, 5), Constraint(2, 0, 0)]
     base = BaseWindow(query_of(bounds), 0, [(0,)], 64)
     base.append(arrivals([10]), 0, 1)
-    assert base.expire([99, 14, 15]) == 0, "c may still come at 15"
-    assert base.expire([99, 13, 16]) == 0, "b may still come at 13"
+    assert base.drop_before(base.cutoff([99, 14, 15])) == 0, "c may still come at 15"
+    assert base.drop_before(base.cutoff([99, 13, 16])) == 0, "b may still come at 13"
     assert base.cutoff([99, 14, 16]) == 11
-    assert base.expire([0, 14, 16]) == 1
+    assert base.drop_before(base.cutoff([0, 14, 16])) == 1
 
 
 def test_a_silent_stream_keeps_every_row_alive() -> None:
     base = BaseWindow(query_of(global_window(3, 5)), 0, [(0,)], 64)
     base.append(arrivals([-FAR // 2, 0, FAR // 2]), 0, 3)
-    assert base.expire([FAR, FAR, BEFORE_ALL_TIMES]) == 0
+    assert base.drop_before(base.cutoff([FAR, FAR, BEFORE_ALL_TIMES])) == 0
 
 
 def test_columns_of_a_base_window() -> None:
@@ -171,7 +171,7 @@ class Pairs:
     def expire(self) -> None:
         self.dropped += self.state.expire(self.watermarks)
         for base in self.bases:
-            base.expire(self.watermarks)
+            base.drop_before(base.cutoff(self.watermarks))
 
     def times_of(self, pair: tuple[int, int]) -> dict[int, int]:
         return {s: self.times[s][id_] for s, id_ in enumerate(pair)}

@@ -76,7 +76,7 @@ def test_keys_that_no_live_tuple_has_are_forgotten() -> None:
     windows.forget_keys()
     assert windows.nbytes >= full, "all keys are in use"
     store(windows, 0, rows([0] * 6000, [f"more {i}" for i in range(6000)]))
-    windows.bases[0].expire([100, 100])
+    windows.bases[0].drop_before(100)
     grown = windows.nbytes
     windows.forget_keys()
     assert windows.nbytes < grown / 2
@@ -98,7 +98,7 @@ def test_keys_of_arrivals_that_are_not_yet_stored_are_not_forgotten() -> None:
     windows = Windows(query_of(), {0: [(0,)], 1: [(0,)]})
     keys = [f"key {i}" for i in range(10_000)]
     store(windows, 0, rows([0] * 10_000, keys))
-    windows.bases[0].expire([100, 100])
+    windows.bases[0].drop_before(100)
     held = windows.admit(1, rows([100] * 10_000, keys), BEFORE_ALL_TIMES).arrivals.part(2, 5)
     again = windows.admit(0, rows([100], ["key 3"]), BEFORE_ALL_TIMES).arrivals
     windows.forget_keys()

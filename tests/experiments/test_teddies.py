@@ -9,7 +9,7 @@ import pytest
 
 from plait.bench import registry as bench
 from plait.bench.report import Report
-from plait.engine.routing import Random
+from plait.engine.tactics.policies import Random
 from plait.experiments import registry
 from plait.experiments.teddies import Dear
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.laws.test_law3_migration import mean_history
 
 from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
@@ -22,6 +21,7 @@ from plait.plan.jtree import Node
 from plait.query.query import Query
 from plait.runtime.local import LocalRun
 from plait.testing.histories import History, cases, churns, crowds
+from plait.testing.lagging import lagging_history
 from plait.testing.laws import difference, expected
 from plait.testing.oracle import Result, multiset, oracle, split_late
 from plait.testing.policies import Lies, eager
@@ -141,6 +141,6 @@ def check_pieces(history: History, plan: Node) -> None:
 
 
 def test_the_laws_above_are_about_something() -> None:
-    history = mean_history(chain(4), batches=9, rows=12, seed=3, disorder=0)
+    history = lagging_history(chain(4), batches=9, rows=12, seed=3, disorder=0)
     assert check_local(history, 1) >= 3
     assert check_processors(history, 2, 1) >= 3

@@ -1,8 +1,8 @@
 """Law 3: the same multiset as the oracle for a migration by each strategy at every instant.
 
-Every pair of plans of three and four streams, at the batch boundaries of small, mean histories
-(few keys, ties, disorder, a stream that lags); sampled pairs of five and six streams; several
-migrations one after the other, also asked for while one is under way.
+Every pair of plans of three and four streams, at the batch boundaries of small, adversarial
+histories (few keys, ties, disorder, a stream that lags); sampled pairs of five and six streams;
+several migrations one after the other, also asked for while one is under way.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.engine.migrate import Order, Strategy
 from plait.node.epochs import Epoch
 from plait.node.store import Engines
 from plait.plan.enumerate import all_plans, sample_plan
 from plait.plan.examples import chain, clique, cycle, star
 from plait.plan.jtree import Node
+from plait.plan.migration import Order, Strategy
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query
 from plait.runtime.arena import Arena, Places
 from plait.runtime.local import LocalRun
 from plait.testing.histories import History, cases, crowds
+from plait.testing.lagging import lagging_history
 from plait.testing.laws import difference, expected
 from plait.testing.oracle import Result, multiset, oracle, split_late
 from plait.testing.processors import Cluster
@@ -40,33 +41,8 @@ Way = tuple[Strategy, Order]
 MOVING: Way = ("moving-state", "any")
 PARALLEL: Way = ("parallel-track", "any")
 HELD_BACK: Way = ("parallel-track", "timestamp")
-WINDOW, DELAY, TICKS = 4, 2, 3
 SEEDS = st.integers(0, 10**6)
 Graph = Callable[[int], Query]
-
-
-def mean_history(
-    graph: Query, *, batches: int, rows: int, seed: int, keys: int = 2, disorder: int = DELAY
-) -> History:
-    """Few keys, ties, disorder up to the delay, a last stream that lags; windows of a few ticks.
-
-    So the last old tuple is gone a few batches after any instant.
-    """
-    random = Random(seed)
-    size = len(graph.streams)
-    matrix = tuple(tuple(0 if i == j else WINDOW for j in range(size)) for i in range(size))
-    streams = tuple(replace(s, delay=disorder) for s in graph.streams)
-    query = replace(graph, streams=streams, bounds=replace(graph.bounds, matrix=matrix))
-    found: list[dict[str, list[dict[str, object]]]] = []
-    for batch in range(batches):
-        found.append({})
-        for number, stream in enumerate(query.streams):
-            begin = TICKS * batch - (TICKS if number == size - 1 else 0)
-            for _ in range(random.randint(1, rows)):
-                tick = begin + random.randint(-disorder, TICKS - 1)
-                row: dict[str, object] = {f.name: random.randrange(keys) for f in stream.fields}
-                found[-1].setdefault(stream.name, []).append(row | {stream.time: tick})
-    return History(query, tuple(found))
 
 
 def collect(run: LocalRun, batches: Sequence[Mapping[str, pa.Table]]) -> Counter[Result]:
@@ -113,7 +89,7 @@ def check_pairs(
 @pytest.mark.parametrize("way", [MOVING, PARALLEL, HELD_BACK], ids=" ".join)
 @pytest.mark.parametrize("graph", [chain, clique])
 def test_oracle_every_pair_of_shapes_of_three_streams(graph: Graph, way: Way) -> None:
-    history = mean_history(graph(3), batches=5, rows=3, seed=1)
+    history = lagging_history(graph(3), batches=5, rows=3, seed=1)
     check_pairs(history, list(all_plans(history.query, orders="default")), [way], per_pair=2)
 
 
@@ -121,7 +97,7 @@ def test_oracle_every_pair_of_shapes_of_three_streams(graph: Graph, way: Way) ->
 @pytest.mark.parametrize("way", [MOVING, PARALLEL, HELD_BACK], ids=" ".join)
 @pytest.mark.parametrize("graph", [chain, star, clique])
 def test_oracle_every_pair_of_three_streams_at_every_instant(graph: Graph, way: Way) -> None:
-    history = mean_history(graph(3), batches=6, rows=4, seed=2)
+    history = lagging_history(graph(3), batches=6, rows=4, seed=2)
     plans = list(all_plans(history.query, orders="all" if graph is not clique else "default"))
     check_pairs(history, plans, [way])
 
@@ -130,7 +106,7 @@ def test_oracle_every_pair_of_three_streams_at_every_instant(graph: Graph, way: 
 @pytest.mark.parametrize("way", [MOVING, PARALLEL], ids=" ".join)
 @pytest.mark.parametrize("graph", [chain, star, cycle, clique])
 def test_oracle_every_pair_of_four_streams(graph: Graph, way: Way) -> None:
-    history = mean_history(graph(4), batches=5, rows=3, seed=3)
+    history = lagging_history(graph(4), batches=5, rows=3, seed=3)
     plans = list(all_plans(history.query, orders="default"))
     check_pairs(history, plans, [way], per_pair=1 if len(plans) > 15 else 3)
 
@@ -212,7 +188,7 @@ def test_oracle_crowds_in_slices_with_small_blocks(history: History, seed: int) 
 @pytest.mark.parametrize("seed", range(3))
 def test_oracle_queued_migrations_have_their_turn(seed: int) -> None:
     """A long history, so that several parallel tracks end and queued ones begin."""
-    history = mean_history(clique(3), batches=24, rows=2, seed=seed)
+    history = lagging_history(clique(3), batches=24, rows=2, seed=seed)
     run = run_at_random(history, seed, often=0.25)
     done = [m for m in run.migrations if m.status == "done"]
     assert len(done) >= 3
@@ -247,7 +223,7 @@ def out_of_order(history: History, old: Node, new: Node, instant: int, order: Or
 
 def check_order(graph: Query, seed: int, rows: int) -> None:
     """Streams in order, as the lemma has them; without holding back, the order is lost."""
-    history = mean_history(graph, batches=7, rows=rows, seed=seed, disorder=0)
+    history = lagging_history(graph, batches=7, rows=rows, seed=seed, disorder=0)
     plans = list(all_plans(history.query, orders="default"))
     lost = 0
     for old, new in product(plans, plans):
@@ -331,7 +307,7 @@ def test_oracle_engines_change_hands_in_the_middle_of_a_migration() -> None:
         with tempfile.TemporaryDirectory() as folder:
             places = Places(Path(folder, "memory"), Path(folder, "disk"), smallest=1)
             shared = [Arena("run", places), Arena("run", places)]
-            history = mean_history(clique(3), batches=7, rows=3, seed=seed)
+            history = lagging_history(clique(3), batches=7, rows=3, seed=seed)
             begun += check_crashes(history, 1, seed, shared)
     assert begun >= 5
 

@@ -17,8 +17,8 @@ from tests.adapt.conftest import QUERY, batches
 from plait.adapt.events import Event
 from plait.adapt.knowledge import Knowledge
 from plait.adapt.setting import Setting
-from plait.engine.engines import Engine, make_engine
-from plait.engine.migrate.strategy import Migrated, migrate, plan_of, settled
+from plait.engine.driver import Engine
+from plait.engine.migrate.strategy import Migrated, migrate
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import MigrationError
 from plait.node import node
@@ -146,8 +146,7 @@ class Bare:
 
     def change(self, wanted: Migration) -> Migration:
         assert wanted.strategy != "auto", "a wish says how"
-        done = migrate(settled(self.engine), wanted.new, wanted.strategy)
-        self.engine = done.engine
+        done = migrate(self.engine, wanted.new, wanted.strategy)
         self.records.append(done.record)
         return done.record
 
@@ -158,7 +157,7 @@ class Bare:
 def test_a_loop_goes_on_elsewhere() -> None:
     """As on Spark: after every batch it is plain data and nothing else."""
     setting = Setting(QUERY, QUICK, Budget(), DEFAULT)
-    bare, state, found = Bare(make_engine(QUERY, FIRST)), None, 0
+    bare, state, found = Bare(Engine(QUERY, FIRST)), None, 0
     for second, batch in enumerate(batches(30, lambda s: "k" if s < 15 else "m"), 1):
         loop = Adapting(setting, cpu=time.thread_time, state=state)
         arrivals = {
@@ -169,7 +168,7 @@ def test_a_loop_goes_on_elsewhere() -> None:
         results_of_batch = loop.join(bare, second, arrivals, [newest] * 3, newest)
         found += sum(rows.num_rows for rows in results_of_batch)
         state = json.loads(json.dumps(loop.to_dict()))
-    assert bare.records and plan_of(bare.engine) == SECOND
+    assert bare.records and bare.engine.plan == SECOND
     assert found == results(LocalRun(QUERY, FIRST), 30)
 
 

@@ -156,7 +156,7 @@ def test_requests_while_two_plans_run_wait_their_turn() -> None:
     node = still_node(SETUP)
     stepped(node, batch(1))
     node.migrate(OTHER, "parallel-track")
-    assert [m.status for m in (node.under_way,) if m] == ["under way"]
+    assert [m.status for m in (node.engine.migration,) if m] == ["under way"]
     last = parse_shape(QUERY, "((a c) b)")
     node.migrate(last)
     wrong: Any = "by magic"
@@ -165,7 +165,7 @@ def test_requests_while_two_plans_run_wait_their_turn() -> None:
     results = Counter[Result]()
     for second in range(2, 60, 3):
         results += stepped(node, batch(second))[0]
-    assert node.plan == last and node.under_way is None
+    assert node.plan == last and not node.engine.migrating
     assert [m.status for m in node.migrations] == ["done", "done"]
     plain = still_node(SETUP)
     stepped(plain, batch(1))

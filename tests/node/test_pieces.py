@@ -7,7 +7,7 @@ import pytest
 from tests.adapt.conftest import POLICY, QUERY, batches
 
 from plait.adapt.setting import Setting
-from plait.engine.engines import Engine, make_engine
+from plait.engine.driver import Engine
 from plait.engine.ingest import Arrivals
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.node.pieces import Piece, pieces
@@ -20,7 +20,7 @@ SETTING = Setting(QUERY, POLICY, Budget(), DEFAULT)
 
 
 def given(tuning: Tuning, seconds: int = 1) -> tuple[Engine, dict[int, Arrivals], int]:
-    engine = make_engine(QUERY, mjoin(QUERY), tuning=tuning)
+    engine = Engine(QUERY, mjoin(QUERY), tuning=tuning)
     (batch,) = batches(1, lambda _: "k")
     rows = {s: batch[name].to_batches()[0] for s, name in enumerate(QUERY.names)}
     arrivals = {s: engine.admit(s, r, BEFORE_ALL_TIMES).arrivals for s, r in rows.items()}

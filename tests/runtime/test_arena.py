@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plait.engine.engines import make_engine
+from plait.engine.driver import Engine
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
 from plait.node.store import Live
@@ -38,7 +38,7 @@ def places(tmp_path: Path) -> Places:
 
 def fresh(arena: Arena, token: str) -> Live:
     windows = Windows(QUERY, {}, memory=arena.memory(0))
-    return Live(token, make_engine(QUERY, PLAN, windows=windows))
+    return Live(token, Engine(QUERY, PLAN, windows=windows))
 
 
 def push(live: Live, stream: int, rows: int) -> int:

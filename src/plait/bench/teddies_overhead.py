@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from plait.bench.report import Note, Report, at_most, equal, spread
 from plait.bench.workloads import keyed_query, keyed_tables
-from plait.engine.teddy import TeddyEngine
+from plait.engine.tactics.routed import RoutedTactic
 from plait.plan.enumerate import all_plans
 from plait.plan.routed import POLICIES, Plan, Teddies
 from plait.query.query import Query
@@ -75,8 +75,8 @@ def _compare(
             results[label] = run.counts.results
             if repeat:
                 times.setdefault(label, []).append(seconds)
-            if isinstance(run.engine, TeddyEngine):
-                waits[label] = _waits(run.engine)
+            if run.engine.router is not None:
+                waits[label] = _waits(run.engine.router)
     best = min(static, key=lambda p: spread(times[p])["median"])
     worst = max(static, key=lambda p: spread(times[p])["median"])
     rows = sum(map(len, tables.values()))
@@ -106,11 +106,11 @@ def _compare(
     )
 
 
-def _waits(engine: TeddyEngine) -> dict[str, Any]:
+def _waits(router: RoutedTactic) -> dict[str, Any]:
     """How long tuples waited, over all metaqueues, and what bounds it."""
-    queues = engine.metaqueues()
+    queues = router.metaqueues()
     tuples = sum(q.tuples for q in queues)
-    settings = engine.settings
+    settings = router.plan
     assert isinstance(settings, Teddies)
     return {
         "packets": sum(q.packets for q in queues),

@@ -15,7 +15,7 @@ stop early: no new row is older than that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -28,11 +28,12 @@ _FAR_FUTURE = 2**62
 
 
 class Mark:
-    """What the base windows hold now is old, what comes is new."""
+    """What the base windows hold now is old, what comes is new; of `streams`, or of all."""
 
-    def __init__(self, bases: Sequence[BaseWindow]) -> None:
+    def __init__(self, bases: Sequence[BaseWindow], streams: Iterable[int] | None = None) -> None:
         self._bases = bases
-        self.old = [len(base) for base in bases]
+        marked = set(range(len(bases)) if streams is None else streams)
+        self.old = [len(base) if s in marked else 0 for s, base in enumerate(bases)]
         """How many old rows each window still has."""
         self.earliest_new = [_FAR_FUTURE] * len(bases)
         """The earliest event time of a new row of each stream."""
@@ -53,6 +54,10 @@ class Mark:
             raise ValueError(f"{old} rows cannot be old")
         self.old = old
         self.earliest_new = [int(t) for t in saved["earliest"]]
+
+    def since(self, streams: Iterable[int]) -> int:
+        """No combination of new tuples of these streams has a latest time before this."""
+        return max(self.earliest_new[stream] for stream in streams)
 
     def arrived(self, stream: int, earliest: int) -> None:
         """New rows of a stream, none older than this, were stored."""

@@ -3,7 +3,7 @@
 *Correct output.* For tuples over some streams and the state of others: exactly the combinations
 that agree in every key class the two sides share, lie within the bounds, and satisfy the given
 conditions; with `limits`, only those whose row in the state is older than the tuple's limit; with
-a `mark`, only those whose row in a base window is new.
+a `mark`, only those whose row in the state has no old part.
 
 *Cost.* One lookup per tuple, and work in proportion to what is found. What an index cannot decide
 is checked on the pairs it returns: the codes behind a composite key (the index has a hash), keys
@@ -97,11 +97,12 @@ class Lookup:
         for i, back, ahead in self._reach:
             tighten(lo, hi, self._bases[i].window.latest, tuples[i], back, ahead)
         old = 0
-        if self.mark is not None and not isinstance(self.target, CombinedState):
-            (stream,) = self.target.streams
-            old = self.mark.old[stream]
-            if old:
-                np.maximum(lo, self.mark.earliest_new[stream], out=lo)
+        if self.mark is not None:
+            earliest = min(self.mark.earliest_new[s] for s in self.target.streams)
+            np.maximum(lo, earliest, out=lo)
+            if not isinstance(self.target, CombinedState):
+                (stream,) = self.target.streams
+                old = self.mark.old[stream]
         cursor, portion = new_cursor(self._tuning.walkers), self._tuning.portion_rows
         while not finished(cursor, n):
             probes, rows, visited = window.probe(self._by, keys, lo, hi, cursor, portion)
@@ -137,6 +138,11 @@ class Lookup:
                 probes = take(probes, chosen)
                 found = {s: take(p, chosen) for s, p in found.items()}
                 keep = None
+            if self.mark is not None and length(found):
+                chosen = np.flatnonzero(self.mark.old_tuples(found) == 0).astype(np.int32)
+                if len(chosen) < len(probes):
+                    probes = take(probes, chosen)
+                    found = {s: take(p, chosen) for s, p in found.items()}
         else:
             (stream,) = target.streams
             found = {stream: rows}

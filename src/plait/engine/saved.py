@@ -16,12 +16,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from plait.engine.engines import Engine, make_engine
-from plait.engine.migrate.parallel_track import ParallelTrack
-from plait.engine.migrate.strategy import settled
-from plait.engine.tree import TreeEngine
+from plait.engine.driver import Engine
+from plait.engine.tactics.parallel_track import ParallelTrack
+from plait.engine.tactics.tree import TreeTactic
 from plait.engine.windows import Windows
-from plait.kernels.memory import HEAP, Memory, Saved
+from plait.kernels.memory import HEAP, Memory, NotSaved, Saved
 from plait.plan.jtree import Join, Leaf
 from plait.plan.routed import Plan, routed
 from plait.plan.serde import from_dict, to_dict
@@ -31,12 +30,10 @@ from plait.tuning import Tuning
 
 def engine_to_state(engine: Engine) -> Saved:
     """What an engine consists of; its arrays are still its own."""
-    engine = settled(engine)
-    if isinstance(engine, ParallelTrack):
-        assert engine.old is not None, "it is settled"
-        plans: list[Plan] = [engine.old.plan, engine.plan]
-    else:
-        plans = [engine.plan if isinstance(engine, TreeEngine) else engine.settings]
+    if engine.holding_back:
+        raise NotSaved("results that are held back")
+    under_way = engine.migration
+    plans = [engine.plan] if under_way is None else [under_way.old, under_way.new]
     windows = engine.windows
     return {
         "plans": [_plan_to_dict(plan) for plan in plans],
@@ -44,7 +41,7 @@ def engine_to_state(engine: Engine) -> Saved:
         "memory_limit": engine.memory_limit,
         "windows": windows.to_state(),
         "rule": [windows.purge, windows.hash_bits, windows.seed],
-        "state": engine.to_state(),
+        "state": engine.tactic.to_state(),
     }
 
 
@@ -65,12 +62,12 @@ def engine_from_state(query: Query, saved: Saved, memory: Memory = HEAP) -> Engi
     windows.set_state(saved["windows"])
     plan, *others = [_plan(value, query) for value in saved["plans"]]
     limit = None if saved["memory_limit"] is None else int(saved["memory_limit"])
-    engine: Engine = make_engine(query, plan, windows=windows, memory_limit=limit)
+    engine = Engine(query, plan, windows=windows, memory_limit=limit)
     for new in others:
-        if not isinstance(engine, TreeEngine) or not isinstance(new, Join | Leaf):
+        if not isinstance(engine.tactic, TreeTactic) or not isinstance(new, Join | Leaf):
             raise ValueError("only trees of joins run beside each other")
-        engine = ParallelTrack(engine, new)
-    engine.set_state(saved["state"])
+        engine.adopt(ParallelTrack(engine.tactic, new))
+    engine.tactic.set_state(saved["state"])
     return engine
 
 

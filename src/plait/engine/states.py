@@ -68,7 +68,6 @@ class BaseWindow:
         self._payload: dict[str, PayloadColumn] = {}
         self._from_key: dict[str, int] = {}
         self._from_time: set[str] = set()
-        self._held: int | None = None
         for name in payload_columns(query, stream):
             column = Column(self._stream.name, name)
             key_class = derived_from_key(query, column)
@@ -107,15 +106,9 @@ class BaseWindow:
         waits = zip(self._others, self._waits, strict=True)
         return min(watermarks[k] - wait for k, wait in waits)
 
-    def hold(self, since: int) -> None:
-        """Let the next `expire` keep the tuples since this time, whatever the watermarks."""
-        self._held = since if self._held is None else min(self._held, since)
-
-    def expire(self, watermarks: Sequence[int]) -> int:
-        """Drop what no tuple to come can join and nobody holds; how many that were."""
-        cutoff, held = self.cutoff(watermarks), self._held
-        self._held = None
-        dead = self.older_than(cutoff if held is None else min(cutoff, held))
+    def drop_before(self, cutoff: int) -> int:
+        """Drop the first tuples, as long as they are older than this; how many that were."""
+        dead = self.older_than(cutoff)
         if dead:
             self.window.drop(dead)
             for column in self._payload.values():
@@ -253,9 +246,7 @@ class CombinedState:
         """
         latest, earliest = self.span(tuples)
         # The reach of a row is at least its earliest time plus the smallest bound.
-        safe = min(
-            watermarks[k] - min(self._matrix[s][k] for s in self._order) for k in self._others
-        )
+        safe = self._cutoff(watermarks)
         order = time_order(latest, self._tuning.span_rows)
         if len(earliest) and earliest.min() < safe:
             suspects = np.flatnonzero(earliest < safe).astype(np.int32)
@@ -310,13 +301,21 @@ class CombinedState:
 
     def expire(self, watermarks: Sequence[int]) -> int:
         """Drop dead rows, from the front by their latest time, and all when that is due."""
-        cutoff = min(
-            watermarks[k] - min(self._matrix[s][k] for s in self._order) for k in self._others
-        )
-        dropped = self.drop_before(cutoff)
+        dropped = self.drop_before(self._cutoff(watermarks))
         if self._since_compaction > max(self._tuning.compact_rows, len(self.window) // 2):
             dropped += self._compact(watermarks)
         return dropped
+
+    def expired(self, watermarks: Sequence[int]) -> int:
+        """How many rows at the front nothing to come can join."""
+        cutoff = self._cutoff(watermarks)
+        return expired_prefix(self.window.ring.header, self.window.latest, cutoff)
+
+    def _cutoff(self, watermarks: Sequence[int]) -> int:
+        """Rows whose latest time is before this can join nothing that is still to come."""
+        return min(
+            watermarks[k] - min(self._matrix[s][k] for s in self._order) for k in self._others
+        )
 
     def drop_before(self, cutoff: int) -> int:
         """Drop rows from the front, as long as their latest time is older than this."""

@@ -177,13 +177,11 @@ def moves(setting: Setting, start: float, seed: int, speed: float = SPEED) -> di
     """T_MS by either account, of one migration on a machine that keeps up."""
     run = virtual(setting, OLD, setting.tables(start, seed), "nested-loop", 8, speed)
     run.advance()
-    engine, query = run.node.engine, setting.query
+    query = setting.query
     meters = {account: Meter(query, account, PAPER) for account in get_args(Account)}
-    before = {account: meter.read(engine) for account, meter in meters.items()}
     record = run.node.migrate(setting.plan(NEW), "moving-state")
     return {
-        account: meter.moved(before[account], run.node.engine, record) / speed
-        for account, meter in meters.items()
+        account: meter.moved(run.node.engine, record) / speed for account, meter in meters.items()
     }
 
 

@@ -26,9 +26,8 @@ import numpy as np
 import pyarrow as pa
 
 from plait.bench.report import Claim, Note, Report, Series, at_most, equal, ratio_spread, spread
-from plait.engine.eddy import EddyEngine
-from plait.engine.routing import Choice, History, Policy
-from plait.engine.teddy import TeddyEngine, Waited
+from plait.engine.tactics.policies import Choice, History, Policy
+from plait.engine.tactics.routed import Waited
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.kernels.memory import Saved
 from plait.plan.routed import Eddies, Routed, Teddies
@@ -303,20 +302,20 @@ def _measure(
     tables = _tables(query, window, rows, keys, seed)
     run = LocalRun(query, router)
     engine = run.engine
-    assert isinstance(engine, EddyEngine | TeddyEngine)
+    at_work = engine.router
+    assert at_work is not None, "the plan is a router"
     full = {
         s: engine.admit(s, _batch(tables[n].slice(0, window)), BEFORE_ALL_TIMES).arrivals
         for s, n in enumerate(query.names)
     }
     engine.restore(full, [BEFORE_ALL_TIMES] * len(query.names))
     if instructions:
-        engine.policy = Dear(engine.policy, instructions)
+        at_work.policy = Dear(at_work.policy, instructions)
     began = time.process_time()
     for _ in run.stream({n: t.slice(window) for n, t in tables.items()}):
         pass
     seconds = time.process_time() - began
-    queues = engine.metaqueues() if isinstance(engine, TeddyEngine) else []
-    return _Run(seconds, run.counts.results, engine.decisions, queues)
+    return _Run(seconds, run.counts.results, at_work.decisions, at_work.metaqueues())
 
 
 def three_way(window: int) -> Query:

@@ -27,10 +27,8 @@ from plait.adapt.setting import Setting
 from plait.adapt.state import Loop
 from plait.adapt.told import Coming, Compared, Draw, Joined, Move, Moved, Sampled, Told, Wish
 from plait.adapt.when import slow, usually
-from plait.engine.engines import Engine
+from plait.engine.driver import Engine
 from plait.engine.ingest import Arrivals
-from plait.engine.migrate.parallel_track import ParallelTrack
-from plait.engine.migrate.strategy import plan_of
 from plait.engine.monitor import Watch
 from plait.engine.sampling import sample
 from plait.engine.times import BEFORE_ALL_TIMES
@@ -129,7 +127,7 @@ class Adapting:
 
     def _start(self, engine: Engine) -> None:
         """Begin the log, with the plan that the first batch is joined by."""
-        plan = plan_of(engine)
+        plan = engine.plan
         if not self._started and isinstance(plan, Join | Leaf):
             self._started = True
             self._note(started(self.setting, plan))
@@ -152,7 +150,7 @@ class Adapting:
             yield item
 
     def _coming(self, engine: Engine, piece: Piece) -> Move | None:
-        plan = plan_of(engine)
+        plan = engine.plan
         if engine.migrating or not isinstance(plan, Join | Leaf):
             return None
         streams = range(len(self.setting.query.streams))
@@ -160,7 +158,7 @@ class Adapting:
         return self._tell(engine, Coming(plan, rows, piece.newest))
 
     def _joined(self, engine: Engine, piece: Piece, before: float) -> Move | None:
-        plan = plan_of(engine)
+        plan = engine.plan
         if not isinstance(plan, Join | Leaf):
             return None
         if self._oldest is None:
@@ -170,7 +168,6 @@ class Adapting:
             return None
         assert self._watch is not None, "the counters were watched"
         watch, self._watch = self._watch, None
-        track = engine if isinstance(engine, ParallelTrack) else None
         told = Joined(
             plan,
             piece.newest,
@@ -181,7 +178,7 @@ class Adapting:
             engine.nbytes,
             piece.waiting,
             engine.migrating,
-            None if track is None or track.migrating else track.record,
+            engine.last_ended,
         )
         return self._tell(engine, told)
 

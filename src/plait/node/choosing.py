@@ -18,8 +18,7 @@ from plait.adapt.knowledge import Knowledge, Seen, geometry
 from plait.adapt.policy import Policy
 from plait.adapt.strategy import Way, way_to
 from plait.adapt.when import sample_order
-from plait.engine.engines import Engine
-from plait.engine.migrate.strategy import plan_of
+from plait.engine.driver import Engine
 from plait.engine.sampling import sample
 from plait.kernels.gather import take
 from plait.kernels.ring import first_positions
@@ -37,7 +36,7 @@ def way_for(
     room: float | None = None,
 ) -> Way:
     """How an engine should get to another plan, with `room` bytes to spare."""
-    running = plan_of(engine)
+    running = engine.plan
     if not isinstance(plan, Join | Leaf) or not isinstance(running, Join | Leaf):
         return Way("moving-state", "only trees of joins can run in parallel")
     policy = policy or Policy()

@@ -29,10 +29,9 @@ from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
 from plait.adapt.strategy import Way
 from plait.engine.admission import LATE, NO_TIME, NULL_KEY
-from plait.engine.engines import Engine, make_engine
+from plait.engine.driver import Engine
 from plait.engine.ingest import Admitted
-from plait.engine.migrate.parallel_track import ParallelTrack
-from plait.engine.migrate.strategy import check_request, migrate, plan_of, settled
+from plait.engine.migrate.strategy import check_request, migrate
 from plait.engine.purging import Purge
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.watermarks import watermarks_of
@@ -93,9 +92,7 @@ class Setup:
             tuning=self.tuning,
             seed=self.seed,
         )
-        return make_engine(
-            self.query, plan, windows=windows, memory_limit=self.memory_limit, purge=self.purge
-        )
+        return Engine(self.query, plan, windows=windows, memory_limit=self.memory_limit)
 
 
 class Node:
@@ -153,7 +150,7 @@ class Node:
     @property
     def plan(self) -> Plan:
         """The plan that runs, or that it is going to."""
-        return plan_of(self.engine)
+        return self.engine.plan
 
     @property
     def watermarks(self) -> list[int]:
@@ -334,7 +331,7 @@ class Node:
 
     def change(self, wanted: Migration) -> Migration:
         """Change the plan now. If that is refused, the query runs on and the record says why."""
-        self._let_go()
+        self._note_ends()
         try:
             return self._begin(wanted)
         except PlaitError as error:
@@ -356,10 +353,8 @@ class Node:
             start=self.batch,
             reason=reason,
         )
-        self.engine = done.engine
         self._waited += done.waited
         if not self.engine.migrating:
-            self.engine = settled(self.engine)
             self._ended(done.record)
         return done.record
 
@@ -371,24 +366,17 @@ class Node:
         return way_for(self.engine, plan, setting.costs, setting.policy, room)
 
     def _settle(self) -> None:
-        """After a batch: let go of a plan that has nothing left to do, begin what was queued."""
-        self._let_go()
+        """After a batch: note what has ended, and begin what was queued."""
+        self._note_ends()
         while self.queued and not self.engine.migrating:
             self.change(self.queued.pop(0))
-        if (under_way := self.under_way) is not None:
-            self.report.migrations.append(under_way.to_dict())
+        if self.engine.migration is not None:
+            self.report.migrations.append(self.engine.migration.to_dict())
 
-    @property
-    def under_way(self) -> Migration | None:
-        """The change of plan that is under way."""
-        engine = self.engine
-        return engine.record if isinstance(engine, ParallelTrack) and engine.migrating else None
-
-    def _let_go(self) -> None:
-        engine = self.engine
-        if isinstance(engine, ParallelTrack) and not engine.migrating:
-            self.engine = engine.new
-            self._ended(engine.record)
+    def _note_ends(self) -> None:
+        """Note the migrations that came to their end in the course of the batch."""
+        for record in self.engine.ended():
+            self._ended(record)
 
     def _ended(self, record: Migration) -> None:
         self.migrations.append(record)

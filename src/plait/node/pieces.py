@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from plait.adapt.setting import Setting
-from plait.engine.engines import Engine
+from plait.engine.driver import Engine
 from plait.engine.ingest import Arrivals
 from plait.engine.slices import as_batches, cut, cut_rows
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from plait.engine.engines import Engine
+from plait.engine.driver import Engine
 from plait.kernels.memory import HEAP, Memory
 from plait.query.query import Query
 

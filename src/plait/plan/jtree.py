@@ -98,6 +98,19 @@ def joins(node: Node) -> Iterator[Join]:
         yield node
 
 
+def preorder(node: Node) -> Iterator[Join]:
+    """Every join of the tree, parents before children, left to right.
+
+    >>> from plait.plan.examples import chain
+    >>> [str(join) for join in preorder(parse_shape(chain(4), "((a b) (c d))"))]
+    ['((a b) (c d))', '(a b)', '(c d)']
+    """
+    if isinstance(node, Join):
+        yield node
+        for child in node.children:
+            yield from preorder(child)
+
+
 def joined(query: Query, children: Sequence[Node]) -> Join:
     """A join of these children whose probe orders take the nearest connected child first.
 

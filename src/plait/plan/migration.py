@@ -49,9 +49,9 @@ class Migration:
     pause: float = 0.0
     """Seconds in which nothing was joined."""
     old_results: int = 0
-    """Results of the old plan during the stage."""
+    """What the old boxes put out during the stage: results, where a box is the root of the plan."""
     new_results: int = 0
-    """Results of the new plan during the stage."""
+    """What the new boxes put out during the stage."""
     reason: str = ""
     """Why this strategy, if it was left open."""
     refused: str = ""

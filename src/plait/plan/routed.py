@@ -18,7 +18,7 @@ from plait.errors import PlanError, did_you_mean
 from plait.plan.jtree import Node
 
 POLICIES = ("lottery", "ordered", "random")
-"""How a router may decide; `plait.engine.routing` says what each of them does."""
+"""How a router may decide; `plait.engine.tactics.policies` says what each of them does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,48 +10,36 @@ the beginning and the end of the slice; nothing is looped over. Results are the 
 price changes. It is exact up to the order within a slice, so slices should be short beside the
 window.
 
-*Parallel track* has two boxes; both are charged. The old one's base windows are shared in memory,
-but by nested loops each box is charged for its own, as in the paper, and the new box's states hold
-only what is new.
+*Parallel track*: old and new boxes are charged. They share the states below them in memory, but by
+nested loops each box is charged for its own, as in the paper, and the new box's hold only what is
+new.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from plait.engine.engines import Engine
-from plait.engine.migrate.parallel_track import ParallelTrack
-from plait.engine.tree import TreeEngine
+from plait.engine.driver import Engine
+from plait.engine.tactics.operators import Operator
 from plait.errors import PlaitError, did_you_mean
 from plait.optimize.costs import Costs
 from plait.optimize.model import Operations
 from plait.plan.diff import diff
-from plait.plan.jtree import Node, joins
+from plait.plan.jtree import Join, Leaf, joins
 from plait.plan.migration import Migration
 from plait.query.query import Query
-from plait.runtime.observe import Layout, counted, layout
+from plait.runtime.observe import Inputs, counted, inputs_of
 
 Account = Literal["hash", "nested-loop"]
 
 
-def boxes(engine: Engine) -> list[TreeEngine]:
-    """The trees that an engine runs: one, or two during a parallel track."""
-    if isinstance(engine, TreeEngine):
-        return [engine]
-    if isinstance(engine, ParallelTrack):
-        return [engine.new] if engine.old is None else [engine.new, engine.old]
-    raise PlaitError(
-        f"the work of {type(engine).__name__} is not accounted for",
-        remedy="give a tree of joins as the plan",
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The meter before a slice: the boxes, their cost so far, and the rows in their states."""
+    """The meter before a slice: the joins at work, their cost so far, the rows they can find."""
 
-    boxes: list[TreeEngine]
+    joins: Sequence[Operator]
     work: float
     probes: list[int]
     rows: list[int]
@@ -69,20 +57,25 @@ class Meter:
         self.query = query
         self.account = account
         self.costs = replace(costs, call=0.0, upkeep=0.0)
-        self._layouts: dict[Node, Layout] = {}
+        self._layouts: dict[Join, Inputs] = {}
 
-    def _layout(self, plan: Node) -> Layout:
-        if plan not in self._layouts:
-            self._layouts[plan] = layout(self.query, plan)
-        return self._layouts[plan]
+    def _inputs(self, join: Join) -> Inputs:
+        if join not in self._layouts:
+            self._layouts[join] = inputs_of(self.query, join)
+        return self._layouts[join]
 
     def read(self, engine: Engine) -> Reading:
         """Look at an engine between two slices."""
-        return self._reading(boxes(engine))
+        if not engine.operators:
+            raise PlaitError(
+                f"the work of {engine.plan} is not accounted for",
+                remedy="give a tree of joins as the plan",
+            )
+        return self._reading(engine.operators)
 
     def since(self, before: Reading, results: int) -> float:
         """The seconds of work that were done since a reading, with so many results."""
-        after = self._reading(before.boxes)
+        after = self._reading(before.joins)
         work = after.work - before.work
         if self.account == "hash":
             return work + results * len(self.query.select) * self.costs.result
@@ -94,36 +87,34 @@ class Meter:
         )
         return work + pairs * self.costs.match
 
-    def _reading(self, running: list[TreeEngine]) -> Reading:
+    def _reading(self, running: Sequence[Operator]) -> Reading:
         work = 0.0
         probes: list[int] = []
         rows: list[int] = []
-        for tree in running:
-            shape, counters = self._layout(tree.plan), tree.counters
+        for operator in running:
+            inputs, counters = self._inputs(operator.join), operator.counters
             if self.account == "hash":
-                work += counted(shape, counters).seconds(self.costs)
+                work += counted([inputs], [counters]).seconds(self.costs)
                 continue
-            sizes = tree.state_rows()
-            for inputs, operator, held in zip(shape, counters, sizes, strict=True):
-                for own, given in zip(inputs, operator.inputs, strict=True):
-                    work += given.arrivals * self.costs.insert + given.deletes * self.costs.delete
-                    probes += [step.probes for step in given.steps]
-                    rows += [held[target] for target, _ in own.steps]
+            held = [operator.rows(c) for c in range(len(inputs))]
+            for own, given in zip(inputs, counters.inputs, strict=True):
+                work += given.arrivals * self.costs.insert + given.deletes * self.costs.delete
+                probes += [step.probes for step in given.steps]
+                rows += [held[target] for target, _ in own.steps]
         return Reading(running, work, probes, rows)
 
-    def moved(self, before: Reading, new: Engine, record: Migration) -> float:
-        """The seconds of work of a moving state, from a reading of the old engine.
+    def moved(self, new: Engine, record: Migration) -> float:
+        """The seconds of work of a moving state that an engine has made.
 
         Matching, at four comparisons for a pair of joins, and moving, at two cursors for a join
         (equation 3), are charged like insertions.
         """
-        (old,) = before.boxes
-        (tree,) = boxes(new)
-        n, m = len(list(joins(old.plan))), len(list(joins(tree.plan)))
+        assert isinstance(record.old, Join | Leaf) and isinstance(record.new, Join | Leaf)
+        n, m = len(list(joins(record.old))), len(list(joins(record.new)))
         work = (4 * n * m + 2 * min(n, m)) * self.costs.insert
-        sizes = {state.streams: len(state) for state in tree.states()}
-        sizes |= _live_rows(tree)
-        recomputed = diff(self.query, old.plan, tree.plan).recomputed
+        sizes = {state.streams: len(state) for state in new.states()}
+        sizes |= _live_rows(new)
+        recomputed = diff(self.query, record.old, record.new).recomputed
         if self.account == "hash":
             found = sum(sizes[state.streams] for state in recomputed)
             carried = sum(3 * sizes[s.streams] * len(s.streams) for s in recomputed)
@@ -145,7 +136,7 @@ class Meter:
         return work
 
 
-def _live_rows(tree: TreeEngine) -> dict[frozenset[int], int]:
+def _live_rows(engine: Engine) -> dict[frozenset[int], int]:
     """The rows of each stream's window that something to come can join: what is recomputed from."""
-    marks = tree.windows.watermarks
-    return {b.streams: len(b) - b.older_than(b.cutoff(marks)) for b in tree.bases}
+    marks = engine.windows.watermarks
+    return {b.streams: len(b) - b.older_than(b.cutoff(marks)) for b in engine.bases}

@@ -12,7 +12,7 @@ from plait.adapt.events import Event
 from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
 from plait.engine.admission import LATE
-from plait.engine.engines import Engine
+from plait.engine.driver import Engine
 from plait.engine.purging import Purge
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import MigrationError
@@ -185,7 +185,7 @@ class LocalRun:
     @property
     def migrations(self) -> list[Migration]:
         """All migrations so far: those done, the one under way, those queued."""
-        under_way = self.node.under_way
+        under_way = self.engine.migration
         return [*self.node.migrations, *([under_way] if under_way else []), *self.node.queued]
 
     def migrate(

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from plait.engine.counters import OperatorCounters
+from plait.engine.driver import Engine
 from plait.engine.states import CombinedState
-from plait.engine.tree import TreeEngine
 from plait.kernels.ring import first_positions
 from plait.optimize.model import Operations
-from plait.plan.jtree import Join, Node
+from plait.plan.jtree import Join
 from plait.plan.steps import steps, stream_set
 from plait.query.query import Query
 from plait.runtime.local import LocalRun
@@ -30,27 +30,26 @@ class InputLayout:
     steps: tuple[tuple[int, int], ...]
 
 
-Layout = tuple[tuple[InputLayout, ...], ...]
-"""For each join of a plan, parents before children, its inputs."""
+Inputs = tuple[InputLayout, ...]
+"""The inputs of a join."""
 
 
-def layout(query: Query, plan: Node) -> Layout:
-    """The joins of a plan in the order of an engine's counters."""
-    found = []
-    for join in preorder(plan):
-        sets = [stream_set(query, child) for child in join.children]
-        inputs = []
-        for c, own in enumerate(sets):
-            gathered, path = len(own), []
-            for step in steps(query, join, c):
-                gathered += len(sets[step.target])
-                path.append((step.target, gathered))
-            inputs.append(InputLayout(len(own), tuple(path)))
-        found.append(tuple(inputs))
-    return tuple(found)
+def inputs_of(query: Query, join: Join) -> Inputs:
+    """What does not change about the inputs of a join."""
+    sets = [stream_set(query, child) for child in join.children]
+    inputs = []
+    for c, own in enumerate(sets):
+        gathered, path = len(own), []
+        for step in steps(query, join, c):
+            gathered += len(sets[step.target])
+            path.append((step.target, gathered))
+        inputs.append(InputLayout(len(own), tuple(path)))
+    return tuple(inputs)
 
 
-def counted(shape: Layout, counters: Sequence[OperatorCounters], batches: int = 0) -> Operations:
+def counted(
+    shape: Sequence[Inputs], counters: Sequence[OperatorCounters], batches: int = 0
+) -> Operations:
     """What the joins of a plan have counted.
 
     Steps are not counted as such: each is taken to have had work in every batch, unless it had
@@ -93,7 +92,8 @@ def observed(run: LocalRun) -> Operations:
     engine = tree_of(run)
     width = len(run.query.select)
     results = Operations(results=run.counts.results * width, outputs=run.counts.portions * width)
-    return results + counted(layout(run.query, engine.plan), engine.counters, run.counts.batches)
+    shape = [inputs_of(run.query, operator.join) for operator in engine.operators]
+    return results + counted(shape, engine.counters, run.counts.batches)
 
 
 def live_tuples(run: LocalRun) -> dict[frozenset[int], int]:
@@ -110,15 +110,8 @@ def live_tuples(run: LocalRun) -> dict[frozenset[int], int]:
     return found
 
 
-def tree_of(run: LocalRun) -> TreeEngine:
+def tree_of(run: LocalRun) -> Engine:
     """The engine of a run whose plan is a tree of joins."""
-    if not isinstance(run.engine, TreeEngine):
-        raise TypeError(f"{type(run.engine).__name__} runs no tree of joins")
+    if not run.engine.operators:
+        raise TypeError(f"{run.engine.plan} is no tree of joins")
     return run.engine
-
-
-def preorder(node: Node) -> list[Join]:
-    """Every join of a tree, parents before children: the order of an engine's counters."""
-    if not isinstance(node, Join):
-        return []
-    return [node, *(join for child in node.children for join in preorder(child))]

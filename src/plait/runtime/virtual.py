@@ -43,7 +43,7 @@ from plait.optimize.costs import DEFAULT, Costs
 from plait.plan.jtree import Node as Tree
 from plait.plan.migration import Order, Strategy
 from plait.query.query import Query
-from plait.runtime.accounting import Account, Meter, boxes
+from plait.runtime.accounting import Account, Meter
 from plait.runtime.machines import Link, Machine
 from plait.runtime.trace import Slice, Stage, Trace
 
@@ -192,10 +192,9 @@ class VirtualRun:
         if self._cleaning is not None:
             self.trace.stages.append(Stage("clean", self._cleaning, start))
             self._cleaning = None
-        before = self._meter.read(self.node.engine)
         record = self.node.migrate(request.plan, request.strategy, order=request.order)
         if request.strategy == "moving-state":
-            work = self._meter.moved(before, self.node.engine, record)
+            work = self._meter.moved(self.node.engine, record)
             self.clock += self.machine.seconds(work)
             self.trace.stages.append(Stage("move", start, self.clock))
         else:
@@ -228,7 +227,8 @@ class VirtualRun:
         self.filtered.update(self.node.report.filtered)
         work = self._meter.since(before, results)
         self.clock = begin + self.machine.seconds(work)
-        combined = sum(len(s) for tree in boxes(self.node.engine) for s in tree.combined)
+        engine = self.node.engine
+        combined = sum(len(state) for state in engine.states()[len(engine.bases) :])
         rows = sum(t.num_rows for t in batch.values())
         base = sum(len(s) for s in self.node.engine.bases)
         self.trace.slices.append(

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from plait.bench.workloads import keyed_query, keyed_tables
+from plait.engine.driver import Engine
 from plait.engine.migrate.moving_state import all_tuples, move_state
 from plait.engine.states import CombinedState
-from plait.engine.tree import TreeEngine
+from plait.engine.tactics.tree import TreeTactic
 from plait.errors import MemoryExceeded
 from plait.kernels.ring import first_positions, ids_of
 from plait.plan.jtree import parse_shape
@@ -47,19 +48,19 @@ def run_to(query: Query, shape: str, batches: Batches) -> LocalRun:
     return run
 
 
-def tree(run: LocalRun) -> TreeEngine:
-    assert isinstance(run.engine, TreeEngine)
-    return run.engine
+def tree(run: LocalRun) -> TreeTactic:
+    assert isinstance(run.engine.tactic, TreeTactic)
+    return run.engine.tactic
 
 
-def live(engine: TreeEngine) -> dict[frozenset[int], Counter[tuple[int, ...]]]:
+def live(tree: TreeTactic) -> dict[frozenset[int], Counter[tuple[int, ...]]]:
     """The live combinations of every state, as ids of base rows."""
     found = {}
-    for state in engine.combined:
+    for state in tree.combined:
         tuples = all_tuples(state)
-        keep = state.alive(tuples, engine.windows.watermarks).astype(bool)
+        keep = state.alive(tuples, tree.windows.watermarks).astype(bool)
         ids = [
-            ids_of(engine.bases[s].window.ring.header, tuples[s][keep]).tolist()
+            ids_of(tree.windows.bases[s].window.ring.header, tuples[s][keep]).tolist()
             for s in sorted(tuples)
         ]
         found[state.streams] = Counter(zip(*ids, strict=True))
@@ -72,9 +73,9 @@ def test_matching_states_are_handed_over_and_not_copied() -> None:
     old = tree(run)
     states = {state.streams: state for state in old.combined}
     columns = {k: dict(s.window.ring.columns) for k, s in states.items()}
-    moved = move_state(old, parse_shape(query, "((s0 s1) (s2 s3))"))
-    new = moved.engine
-    assert isinstance(new, TreeEngine)
+    moved = move_state(old, old.windows, parse_shape(query, "((s0 s1) (s2 s3))"))
+    new = moved.tactic
+    assert isinstance(new, TreeTactic)
     kept = frozenset({0, 1})
     (shared,) = (state for state in new.combined if state.streams == kept)
     assert shared is states[kept]
@@ -114,7 +115,7 @@ def test_only_combinations_with_a_future_are_recomputed() -> None:
     run = run_to(query, "(s0 s1 s2 s3)", batches)
     done = run.migrate(parse_shape(query, "(s0 (s1 (s2 s3)))"))
     assert done.recomputed == sum(c.total() for c in live(tree(run)).values())
-    rows = [len(base) for base in tree(run).bases]
+    rows = [len(base) for base in run.engine.bases]
     assert done.probes < sum(rows) + done.recomputed, "an input was looked up from both sides"
 
 
@@ -149,8 +150,8 @@ def test_base_windows_keep_only_the_indexes_that_the_plan_needs() -> None:
     run = run_to(query, "(s0 s1 s2 s3)", batches[:6])
     plan = parse_shape(query, "((s0 s1) (s2 s3))")
     run.migrate(plan)
-    there = [set(base.window.indexes) for base in tree(run).bases]
-    fresh = [set(base.window.indexes) for base in TreeEngine(query, plan).bases]
+    there = [set(base.window.indexes) for base in run.engine.bases]
+    fresh = [set(base.window.indexes) for base in Engine(query, plan).bases]
     assert there == fresh
 
 
@@ -223,11 +224,11 @@ def test_a_plan_that_does_not_fit_is_refused_and_the_old_one_runs_on() -> None:
     run = LocalRun(query, parse_shape(query, "(s0 s1 s2)"), memory_limit=limit)
     for number, batch in enumerate(batches):
         if number == 8:
-            before = run.engine
-            indexes = [set(b.window.indexes) for b in before.bases]
+            before = run.engine.tactic
+            indexes = [set(b.window.indexes) for b in run.engine.bases]
             with pytest.raises(MemoryExceeded, match="s0⋈s1"):
                 run.migrate(parse_shape(query, "((s0 s1) s2)"))
-            assert run.engine is before and run.migrations == []
-            assert [set(b.window.indexes) for b in before.bases] == indexes
+            assert run.engine.tactic is before and run.migrations == []
+            assert [set(b.window.indexes) for b in run.engine.bases] == indexes
         run.push(batch)
     assert run.counts.results == free.counts.results

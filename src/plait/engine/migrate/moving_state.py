@@ -1,6 +1,6 @@
 """Moving state: the new plan takes over the states of the old one and computes the rest (CAPE 4.1).
 
-*Correct output.* The engine that is returned finds from the next batch on exactly the results that
+*Correct output.* The tactic that is returned finds from the next batch on exactly the results that
 the old one would have found. Nothing is emitted: every result whose tuples have all arrived was
 found before, and the root keeps none.
 
@@ -35,26 +35,26 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from plait.engine.counters import StepCounters
-from plait.engine.eddy import EddyEngine
+from plait.engine.memory_limit import check_memory
 from plait.engine.probe import Lookup, chosen_tuples, length
 from plait.engine.states import CombinedState, State, Tuples
-from plait.engine.teddy import TeddyEngine
-from plait.engine.tree import Operator, TreeEngine
-from plait.errors import MemoryExceeded, PlanError
+from plait.engine.tactic import Tactic
+from plait.engine.tactics.make import make_router
+from plait.engine.tactics.operators import Operator
+from plait.engine.tactics.tree import TreeTactic
+from plait.engine.windows import Windows
+from plait.errors import MemoryExceeded
 from plait.kernels.ring import first_positions
 from plait.plan.routed import Eddies, Plan, Teddies
-
-Settled = TreeEngine | EddyEngine | TeddyEngine
-"""Engines that run one plan."""
 
 StreamSet = frozenset[int]
 
 
 @dataclass(slots=True)
 class Moved:
-    """The engine that goes on, and what it took to make it."""
+    """The tactic that goes on, and what it took to make it."""
 
-    engine: Settled
+    tactic: Tactic
     shared: dict[StreamSet, int] = field(default_factory=dict)
     """Combined tuples of each state that was handed over."""
     recomputed: dict[StreamSet, int] = field(default_factory=dict)
@@ -66,57 +66,54 @@ class Moved:
     seconds: float = 0.0
 
 
-def move_state(old: Settled, plan: Plan) -> Moved:
-    """Go on with another plan; nothing may wait in the old engine, which is not used any more.
+def move_state(old: Tactic, windows: Windows, plan: Plan, limit: int | None = None) -> Moved:
+    """Go on with another plan; nothing may wait in the old tactic, which is not used any more.
 
-    If the new plan does not fit into the memory limit, the old engine stays as it was.
+    If the new plan does not fit into the memory limit, the old tactic can still go on.
     """
     began = time.perf_counter()
+    states = {state.streams: state for state in old.combined}
     if isinstance(plan, Teddies | Eddies):
-        moved = Moved(_router(old, plan))
+        moved = Moved(make_router(windows, plan, limit))
     else:
-        moved = Moved(TreeEngine(
-            old.query,
-            plan,
-            windows=old.windows,
-            shared=_states(old),
-            memory_limit=old.memory_limit,
-        ))  # fmt: skip
-        new = moved.engine
-        assert isinstance(new, TreeEngine)
-        taken = _states(old).keys() & _states(new).keys()
-        moved.shared = {s: len(state) for s, state in _states(old).items() if s in taken}
+        new = TreeTactic(windows, plan, states)
+        moved = Moved(new)
+        taken = states.keys() & {state.streams for state in new.combined}
+        moved.shared = {s: len(state) for s, state in states.items() if s in taken}
         try:
-            moved.recomputed = recompute(new, taken, moved.work)
+            moved.recomputed = recompute(new, taken, moved.work, limit)
         except MemoryExceeded:
-            if isinstance(old, TreeEngine):
+            if isinstance(old, TreeTactic):
                 old.index_only_what_is_needed()
             raise
         new.index_only_what_is_needed()
-    moved.discarded = {s: len(x) for s, x in _states(old).items() if s not in moved.shared}
+    moved.discarded = {s: len(x) for s, x in states.items() if s not in moved.shared}
     moved.seconds = time.perf_counter() - began
     return moved
 
 
 def recompute(
-    tree: TreeEngine, matched: Sequence[StreamSet] | set[StreamSet], work: StepCounters
+    tree: TreeTactic,
+    matched: Sequence[StreamSet] | set[StreamSet],
+    work: StepCounters,
+    limit: int | None = None,
 ) -> dict[StreamSet, int]:
     """Join every state that is not matched from its inputs; the tuples that each got."""
     found = {}
     for operator in reversed(tree.operators):
         state = operator.kept
         if state is not None and state.streams not in matched:
-            found[state.streams] = _recompute(tree, operator, state, work)
-            tree.check_memory()
+            found[state.streams] = _recompute(tree.windows.watermarks, operator, state, work)
+            check_memory(tree.windows, tree, limit)
     return found
 
 
 def _recompute(
-    tree: TreeEngine, operator: Operator, state: CombinedState, work: StepCounters
+    watermarks: Sequence[int], operator: Operator, state: CombinedState, work: StepCounters
 ) -> int:
-    watermarks = tree.windows.watermarks
-    child = min(range(len(operator.states)), key=lambda c: len(operator.states[c]))
-    tuples = all_tuples(operator.states[child])
+    states = operator.states
+    child = min(range(len(states)), key=lambda c: len(states[c]))
+    tuples = all_tuples(states[child])
     tuples = chosen_tuples(tuples, state.alive(tuples, watermarks))
     if not length(tuples):
         return 0
@@ -144,15 +141,3 @@ def all_tuples(state: State) -> Tuples:
         return state.parts(rows)
     (stream,) = state.streams
     return {stream: rows}
-
-
-def _states(engine: Settled) -> dict[StreamSet, CombinedState]:
-    return {s.streams: s for s in engine.combined} if isinstance(engine, TreeEngine) else {}
-
-
-def _router(old: Settled, plan: Teddies | Eddies) -> Settled:
-    if old.memory_limit is not None:
-        raise PlanError(f"{plan} cannot run within a memory limit", remedy="give a tree of joins")
-    if isinstance(plan, Teddies):
-        return TeddyEngine(old.query, plan, windows=old.windows)
-    return EddyEngine(old.query, plan, windows=old.windows)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from plait.engine.driver import Engine
+from plait.engine.held import Held
 from plait.engine.migrate.moving_state import move_state
-from plait.engine.migrate.parallel_track import ParallelTrack
-from plait.engine.tree import TreeEngine
+from plait.engine.tactics.parallel_track import ParallelTrack
+from plait.engine.tactics.tree import TreeTactic
 from plait.errors import MigrationError, did_you_mean
 from plait.plan.boxes import Box, boxes
 from plait.plan.jtree import Join, Leaf, check_plan
@@ -19,14 +21,10 @@ from plait.plan.migration import ORDERS, STRATEGIES, Migration, Order, Strategy
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query
 
-if TYPE_CHECKING:
-    from plait.engine.engines import Engine
-
 
 class Migrated(NamedTuple):
-    """The engine that goes on, what was done, and the results that waited in the old engine."""
+    """What was done, and the results that waited under the old plan."""
 
-    engine: Engine
     record: Migration
     waited: list[pa.RecordBatch]
 
@@ -40,39 +38,34 @@ def migrate(
     start: int = 0,
     reason: str = "",
 ) -> Migrated:
-    """Go on with another plan, at a batch boundary; the engine given is not used any more.
+    """Let an engine go on with another plan, at a batch boundary.
 
     `start` is the number of batches so far and `reason` says why this strategy, for the record. An
     engine in the middle of a migration is refused; what is refused leaves the engine as it was.
     """
-    check_request(engine.query, plan_of(engine), plan, strategy, order, STRATEGIES)
+    check_request(engine.query, engine.plan, plan, strategy, order, STRATEGIES)
     if engine.migrating:
         raise MigrationError(
-            f"a migration to {plan_of(engine)} is under way",
+            f"a migration to {engine.plan} is under way",
             remedy="migrate again when the old plan is gone (`migrating` is False)",
         )
     began = time.perf_counter()
-    engine = settled(engine)
+    tree = engine.tactic if isinstance(engine.tactic, TreeTactic) else None
     if strategy == "parallel-track":
-        done = _parallel_track(engine, plan, order, start)
-    else:
-        done = _moving_state(engine, plan, order, start)
+        assert tree is not None and isinstance(plan, Join | Leaf), "the request was checked"
+        track = ParallelTrack(tree, plan, order=order, start=start)
+        track.describe(pause=time.perf_counter() - began, reason=reason)
+        # Without old tuples, or where the plans do the same, there is nothing to wait for.
+        tree_alone = track.successor()
+        if tree_alone is not None:
+            engine.adopt(tree_alone)
+        else:
+            held = Held(engine.windows, track.mark) if order == "timestamp" else None
+            engine.adopt(track, held)
+        return Migrated(track.migration, [])
+    done = _moving_state(engine, plan, order, start)
     pause = time.perf_counter() - began
-    if isinstance(done.engine, ParallelTrack):
-        done.engine.describe(pause=pause, reason=reason)
     return done._replace(record=replace(done.record, pause=pause, reason=reason))
-
-
-def settled(engine: Engine) -> Engine:
-    """The engine itself, or the new plan's alone if a parallel track has come to its end."""
-    if isinstance(engine, ParallelTrack) and not engine.migrating:
-        return engine.new
-    return engine
-
-
-def plan_of(engine: Engine) -> Plan:
-    """The plan that an engine runs, or goes to."""
-    return engine.plan if isinstance(engine, TreeEngine | ParallelTrack) else engine.settings
 
 
 def check_request(
@@ -111,35 +104,29 @@ def check_request(
 
 
 def _moving_state(engine: Engine, plan: Plan, order: Order, start: int) -> Migrated:
-    assert not isinstance(engine, ParallelTrack)
     waited = list(engine.finish())
-    moved = move_state(engine, plan)
+    old = engine.plan
+    moved = move_state(engine.tactic, engine.windows, plan, engine.memory_limit)
+    engine.adopt(moved.tactic)
     record = Migration(
         "moving-state",
-        plan_of(engine),
+        old,
         plan,
         order,
         start,
         start,
-        _boxes(engine, plan),
+        _boxes(engine.query, old, plan),
         shared=sum(moved.shared.values()),
         recomputed=sum(moved.recomputed.values()),
         discarded=sum(moved.discarded.values()),
         probes=moved.work.probes,
         visited=moved.work.visited,
-        pause=moved.seconds,
     )
-    return Migrated(moved.engine, record, waited)
+    return Migrated(record, waited)
 
 
-def _parallel_track(engine: Engine, plan: Plan, order: Order, start: int) -> Migrated:
-    assert isinstance(engine, TreeEngine) and isinstance(plan, Join | Leaf)
-    track = ParallelTrack(engine, plan, order=order, start=start)
-    return Migrated(track, track.record, [])
-
-
-def _boxes(engine: Engine, plan: Plan) -> tuple[Box, ...]:
+def _boxes(query: Query, old: Plan, new: Plan) -> tuple[Box, ...]:
     """What is replaced; between a tree and a router there is no part that stays."""
-    if isinstance(engine, TreeEngine) and isinstance(plan, Join | Leaf):
-        return boxes(engine.query, engine.plan, plan)
+    if isinstance(old, Join | Leaf) and isinstance(new, Join | Leaf):
+        return boxes(query, old, new)
     return ()

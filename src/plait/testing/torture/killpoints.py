@@ -67,7 +67,7 @@ POINTS: tuple[Point, ...] = (
     Point("state-moving", "migration", "task", "States are handed over, others not recomputed."),
     Point("epoch-adopted", "migration", "task", "The new plan runs, or both do."),
     Point("track-running", "migration", "task", "A batch begins while two plans run in parallel."),
-    Point("track-ended", "migration", "task", "The old plan has gone; nothing is written."),
+    Point("track-ended", "migration", "task", "The old plan has gone in this batch."),
     Point("plan-decided", "adaptive", "task", "The loop has decided to move, nothing is moved."),
     Point("plan-changed", "adaptive", "task", "The engine has the plan that the loop wanted."),
     Point("sink-begun", "sink", "sink", "The first rows have reached the sink's task."),

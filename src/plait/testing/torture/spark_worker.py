@@ -165,9 +165,9 @@ class MortalNode(Node):
 
     def step(self, batch: Batch, epoch: Epoch | None = None) -> Iterator[Any]:
         """Before the new plan, after it, and while two plans run."""
-        if self.under_way is not None:
+        if self.engine.migration is not None:
             obey("track-running")
-        if epoch is not None and self.followed.is_new(epoch) and self.under_way is None:
+        if epoch is not None and self.followed.is_new(epoch) and self.engine.migration is None:
             obey("epoch-unadopted")
         before, ended = self.followed, len(self.migrations)
         first = True

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.engine.eddy import EddyEngine, Frontiers, visit_indexes
+from plait.engine.tactics.routed import Frontiers, visit_indexes
 from plait.kernels.arrival import older
 from plait.plan.examples import chain, clique
 from plait.plan.routed import Eddies
@@ -16,12 +15,6 @@ from plait.query.bounds import global_window
 from plait.query.expr import Call, Column, Expr
 from plait.query.query import Field, Query, Stream, make_query
 from plait.runtime.local import LocalRun
-
-
-def table(times: list[int], *keys: list[int]) -> pa.Table:
-    names = ["k"] if len(keys) == 1 else [f"k{i}" for i in range(len(keys))]
-    columns = dict(zip(names, keys, strict=True))
-    return pa.table({"ts": pa.array(times).cast(pa.timestamp("us")), **columns})
 
 
 @given(st.lists(st.one_of(st.just("add"), st.just("forget")), max_size=80))
@@ -92,40 +85,3 @@ def test_a_window_with_very_many_keys_is_indexed_by_each_of_them_only() -> None:
     odd = batch["e"].set_column(1, "ae", pa.array([5, 6]))
     again = LocalRun(query, Eddies())
     assert again.push(batch | {"e": odd}).num_rows == 2**4
-
-
-@pytest.mark.parametrize("policy", ["random", "lottery", "ordered"])
-def test_eddies_route_one_tuple_at_a_time(policy: str) -> None:
-    run = LocalRun(clique(3), Eddies(policy=policy, intake=2))
-    rows = table([1, 2, 3], [7, 7, 8])
-    assert run.push({"a": rows, "b": rows, "c": rows}).num_rows == 9
-    engine = run.engine
-    assert isinstance(engine, EddyEngine)
-    probes = sum(visit.counters.probes for visit in engine.visits())
-    assert engine.decisions == probes
-    (counters,) = engine.counters
-    assert [i.inserts for i in counters.inputs] == [3, 3, 3]
-    assert counters.outputs == 9
-    assert sum(s.probes for i in counters.inputs for s in i.steps) == probes
-    assert engine.longest_queue >= 2
-    assert list(engine.finish()) == []
-
-
-def test_restored_tuples_are_found_but_find_nothing() -> None:
-    rows = table([1, 2], [7, 7])
-    first = LocalRun(clique(2), Eddies())
-    engine = first.engine
-    batch = rows.to_batches()[0]
-    arrivals = {s: engine.admit(s, batch, -(2**62)).arrivals for s in (0, 1)}
-    engine.restore(arrivals, [1, 1])
-    assert first.counts.results == 0
-    assert first.push({"a": table([2], [7])}).num_rows == 2
-
-
-def test_rows_expire() -> None:
-    run = LocalRun(clique(2), Eddies())
-    for second in range(40):
-        start = second * 1_000_000
-        rows = table([start, start + 1], [1, 2])
-        run.push({"a": rows, "b": rows})
-    assert [len(base) for base in run.engine.bases] == [21, 21]

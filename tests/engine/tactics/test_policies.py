@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.engine.routing import Choice, Lottery, Ordered, Policy, Random, make_policy
+from plait.engine.tactics.policies import Choice, Lottery, Ordered, Policy, Random, make_policy
 from plait.errors import PlanError
 from plait.plan.routed import POLICIES, Eddies, Teddies, routed
 from plait.plan.text import read_router

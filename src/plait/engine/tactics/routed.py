@@ -1,23 +1,24 @@
 """Runs a query without a plan: tuples are routed from window to window until they are complete.
 
-The windows of the streams are the SteMs: the same windows and indexes that the tree engine has.
+The windows of the streams are the SteMs: the same windows and indexes that a tree of joins has.
 A tuple under way has a *history*, the streams it has gathered (its DONE bits), from which follows
 where it can go next (READY): to any other stream that shares a key with what is gathered. A policy
 chooses one; the tuple is looked up there, and what it finds has a longer history. This module has
-all of that, and Eddies, which route one tuple at a time from one queue; `plait.engine.teddy` has
-Teddies, which route packets and differ in the queueing alone.
+all of that but the queues. `plait.engine.tactics.eddy` routes one tuple at a time from one queue,
+`plait.engine.tactics.teddy` routes packets.
 
-*Correct output.* As for the tree engine: over all batches, every combination of one tuple per
+*Correct output.* As for a tree of joins: over all batches, every combination of one tuple per
 stream that satisfies the query, exactly once, whatever the policy chooses.
 
 *Invariants.* Tuples of one stream that are stored together are a *block*; blocks are numbered in
-the order in which they are stored. A tuple is stored before it, or anything it became part of, is
-looked up (the insert/probe invariant). A tuple under way carries the number of the block it began
-with, and finds only rows that were stored before that block. Blocks have one stream each, so the
-tuples of a result have different blocks, and the result is found on the way that began with the
-newest of them, and on no other: from there all others are older, whatever order they are visited
-in; from anywhere else the newest one is too new. Rows are stored in the order of their ids, so
-«before block b» is one id per window, remembered for each block under way (`Frontiers`).
+the order in which they are stored. A tuple is stored (by the driver) before it, or anything it
+became part of, is looked up (the insert/probe invariant). A tuple under way carries the number of
+the block it began with, and finds only rows that were stored before that block. Blocks have one
+stream each, so the tuples of a result have different blocks, and the result is found on the way
+that began with the newest of them, and on no other: from there all others are older, whatever
+order they are visited in; from anywhere else the newest one is too new. Rows are stored in the
+order of their ids, so «before block b» is one id per window, remembered for each block under way
+(`Frontiers`).
 
 *Cost.* As for an mjoin, for each tuple and visit one lookup and work in proportion to what is
 found; and for each packet a routing decision.
@@ -31,25 +32,26 @@ watermark also stays within its reach, T + D[i][k] for every other stream i.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import pyarrow as pa
 
-from plait.engine.counters import InputCounters, OperatorCounters, StateSize, StepCounters
-from plait.engine.ingest import Admitted, Arrivals
+from plait.engine.counters import InputCounters, OperatorCounters, StepCounters
+from plait.engine.ingest import Arrivals
 from plait.engine.probe import Lookup, length
-from plait.engine.routing import History, Policy, make_policy
-from plait.engine.slices import Slice, cut_rows
-from plait.engine.states import Tuples
+from plait.engine.slices import Slice
+from plait.engine.states import CombinedState, Tuples
+from plait.engine.tactic import Tactic
+from plait.engine.tactics.operators import Operator
+from plait.engine.tactics.policies import History, Policy, make_policy
 from plait.engine.windows import Windows
 from plait.kernels.jit import Array, Ids, Positions
 from plait.kernels.memory import NotSaved, Saved
-from plait.kernels.ring import ID_MASK, ids_of, positions_of
-from plait.plan.routed import Eddies, Routed
-from plait.query.expr import streams_of
+from plait.kernels.ring import ids_of, positions_of
+from plait.plan.migration import Migration
+from plait.plan.routed import Routed
+from plait.plan.steps import decided
 from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
 
@@ -57,6 +59,24 @@ BLOCK = -1
 """Where a packet keeps the block numbers of its tuples, beside the streams."""
 
 _BLOCK_MASK = 0x7FFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """What a metaqueue did: how full it was at its turns, and how long its tuples waited."""
+
+    streams: tuple[str, ...]
+    packets: int
+    tuples: int
+    occupancy: float
+    """The mean number of tuples at its turns."""
+    most: int
+    """The largest number of tuples at a turn."""
+    threshold: int
+    mean_rounds: float
+    longest_rounds: int
+    mean_seconds: float
+    longest_seconds: float
 
 
 @dataclass(slots=True)
@@ -151,31 +171,22 @@ class Frontiers:
         return block - self._first + self._begin
 
 
-class RoutedEngine:
+class RoutedTactic:
     """What Eddies and Teddies share: everything but the queues."""
 
-    migrating = False
-    memory_limit = None
+    migration: Migration | None = None
+    operators: Sequence[Operator] = ()
+    combined: Sequence[CombinedState] = ()
+    nbytes = 0
 
-    def __init__(
-        self,
-        query: Query,
-        settings: Routed,
-        *,
-        hash_bits: int = 64,
-        windows: Windows | None = None,
-        tuning: Tuning = USUAL,
-    ) -> None:
-        self.query = query
-        self.settings = settings
-        size = len(query.streams)
-        needed = visit_indexes(query, tuning if windows is None else windows.tuning)
-        if windows is None:
-            windows = Windows(query, needed, hash_bits=hash_bits, tuning=tuning)
-        else:
-            windows.index_by(needed)
+    def __init__(self, windows: Windows, plan: Routed) -> None:
         self.windows = windows
-        self.bases = windows.bases
+        self.plan = plan
+        query = windows.query
+        size = len(query.streams)
+        windows.index_by(visit_indexes(query, windows.tuning))
+        self._query = query
+        self._bases = windows.bases
         self._complete = (1 << size) - 1
         self._neighbours = [sum(1 << j for j in query.graph.neighbours(i)) for i in range(size)]
         self._stations: dict[History, Station] = {}
@@ -185,11 +196,11 @@ class RoutedEngine:
         self._inputs = [InputCounters() for _ in range(size)]
         self._outputs = 0
         self.decisions = 0
-        self.policy: Policy = make_policy(settings.policy, settings.seed, self._ready)
+        self.policy: Policy = make_policy(plan.policy, plan.seed, self._ready)
 
     def to_state(self) -> Saved:
-        """What it has beside its windows and settings, when no tuple is under way."""
-        if self._waiting() is not None:
+        """What it has beside its windows and its plan, when no tuple is under way."""
+        if self.waiting:
             raise NotSaved("tuples under way")
         return {
             "block": self._frontiers.next,
@@ -205,7 +216,7 @@ class RoutedEngine:
         }
 
     def set_state(self, saved: Saved) -> None:
-        """Go on from another router of these settings, on windows that are the same already."""
+        """Go on from another router of this plan, on windows that are the same already."""
         self._frontiers.begin(int(saved["block"]))
         for counters, counted in zip(self._inputs, saved["inputs"], strict=True):
             counters.set_state(counted)
@@ -215,89 +226,83 @@ class RoutedEngine:
         for done, target, counted in saved["visits"]:
             self._visit(self._station(int(done)), int(target)).counters.set_state(counted)
 
-    # -- what the engine holds and has counted
+    # -- what it holds and has counted
 
     @property
     def counters(self) -> list[OperatorCounters]:
         """One operator; the steps of an input are the visits of its window by every history."""
         for stream, counters in enumerate(self._inputs):
             counters.steps = [v.counters for v in self.visits() if v.target == stream]
-        return [OperatorCounters(str(self.settings), self._inputs, self._outputs)]
+        return [OperatorCounters(str(self.plan), self._inputs, self._outputs)]
 
     def visits(self) -> list[Visit]:
         """The ways that were taken so far, with their counters."""
         return [visit for station in self._stations.values() for visit in station.visits.values()]
 
-    def sizes(self) -> list[StateSize]:
-        """Rows and bytes of every window."""
-        return self.windows.sizes()
-
     @property
-    def nbytes(self) -> int:
-        """Bytes allocated for windows and interned keys."""
-        return self.windows.nbytes
+    def waiting(self) -> bool:
+        """Whether tuples are under way."""
+        return self._waiting() is not None
 
-    def schema(self, stream: int) -> pa.Schema:
-        """The columns of the rows of a stream that `admit` sets aside."""
-        return self.windows.schema(stream)
-
-    def cutoff(self, stream: int, watermarks: Sequence[int]) -> int:
-        """Tuples of a stream that are older than this can never join again."""
-        return self.windows.cutoff(stream, self._held_back(watermarks))
+    def metaqueues(self) -> list[Waited]:
+        """What every metaqueue did so far, short histories first."""
+        return []
 
     # -- a batch
 
-    def admit(self, stream: int, rows: pa.RecordBatch, watermark: int) -> Admitted:
-        """Sort out the rows of a stream: what to join, and what to set aside."""
-        return self.windows.admit(stream, rows, watermark)
-
-    def push(
-        self, arrivals: Mapping[int, Arrivals], watermarks: Sequence[int]
-    ) -> Iterator[pa.RecordBatch]:
-        """Join one batch; yields results, and must be exhausted.
-
-        `watermarks` are those after the batch: no later batch brings an older tuple.
-        """
-        for reached, part in self._cut(arrivals):
-            for stream in sorted(part):
-                self._take_in(stream, arrivals[stream], *part[stream])
-                yield from self._run()
-            self._expire([min(w, reached) for w in watermarks])
-        yield from self._close_batch()
-        self._expire(watermarks)
-        self.windows.close_batch(watermarks)
-
-    def finish(self) -> Iterator[pa.RecordBatch]:
-        """Work off what is still waiting; yields results, and must be exhausted."""
-        raise NotImplementedError
-
-    def restore(self, arrivals: Mapping[int, Arrivals], watermarks: Sequence[int]) -> None:
-        """Take in tuples whose results were found before: fill the windows, find nothing."""
-        for stream, rows in arrivals.items():
-            if len(rows):
-                self._store(stream, rows, 0, len(rows))
-        self._expire(watermarks)
-        self.windows.close_batch(watermarks)
-
-    # -- what the kinds of queues decide
-
-    def _cut(self, arrivals: Mapping[int, Arrivals]) -> list[tuple[int, Slice]]:
+    def cut(self, arrivals: Mapping[int, Arrivals]) -> Sequence[tuple[int, Slice]]:
         """The portions of a batch in which new tuples enter."""
         raise NotImplementedError
 
-    def _take_in(self, stream: int, arrivals: Arrivals, start: int, stop: int) -> None:
-        """Queue new tuples."""
-        raise NotImplementedError
+    def probe(self, stream: int, positions: Positions) -> Iterator[Tuples]:
+        """Queue new tuples, and route until only new ones could keep the router busy."""
+        self._take_in(self._station(1 << stream), self._block(stream, positions))
+        return self._run()
 
-    def _run(self) -> Iterator[pa.RecordBatch]:
-        """Route until only new tuples could keep the router busy."""
-        raise NotImplementedError
+    def fill(self, stream: int, positions: Positions) -> None:
+        """Count the tuples; they are in their window, and nothing else keeps them."""
+        self._block(stream, positions)
 
-    def _close_batch(self) -> Iterator[pa.RecordBatch]:
+    def expire(self, watermarks: Sequence[int]) -> None:
+        """Forget the blocks that no tuple under way began with."""
+        waiting = self._waiting()
+        self._frontiers.forget(waiting[0] if waiting else self._frontiers.next)
+
+    def cutoffs(self, watermarks: Sequence[int]) -> list[int]:
+        """By the watermarks, as far as they leave alone what tuples under way need."""
+        waiting = self._waiting()
+        if waiting is not None:
+            slack = zip(watermarks, self._slack, strict=True)
+            watermarks = [min(w, waiting[1] + min(0, least)) for w, least in slack]
+        return [base.cutoff(watermarks) for base in self._bases]
+
+    def dropped(self, stream: int, rows: int) -> None:
+        """Count the rows that left a window."""
+        self._inputs[stream].deletes += rows
+
+    def close_batch(self) -> Iterator[Tuples]:
         """Work off what may not wait for the next batch."""
         yield from ()
 
-    def _queue(self, station: Station, packet: Packet) -> Iterator[pa.RecordBatch]:
+    def finish(self) -> Iterator[Tuples]:
+        """Work off what is still waiting."""
+        yield from ()
+
+    def successor(self) -> Tactic | None:
+        """It goes on."""
+        return None
+
+    # -- what the kinds of queues decide
+
+    def _take_in(self, station: Station, block: Packet) -> None:
+        """Queue new tuples."""
+        raise NotImplementedError
+
+    def _run(self) -> Iterator[Tuples]:
+        """Route until only new tuples could keep the router busy."""
+        raise NotImplementedError
+
+    def _queue(self, station: Station, packet: Packet) -> Iterator[Tuples]:
         """Queue what a visit found; may route some of it at once to make room."""
         raise NotImplementedError
 
@@ -307,20 +312,18 @@ class RoutedEngine:
 
     # -- the mechanism
 
-    def _store(self, stream: int, arrivals: Arrivals, start: int, stop: int) -> Packet:
-        """Put tuples into their window, as one block that is ready to be routed."""
-        ring = self.bases[stream].window.ring
-        first = ring.next_id
-        self.bases[stream].append(arrivals, start, stop)
-        n = stop - start
+    def _block(self, stream: int, positions: Positions) -> Packet:
+        """Tuples that were just stored, as one block that is ready to be routed."""
+        window = self._bases[stream].window
+        n = len(positions)
         self._inputs[stream].arrivals += n
         self._inputs[stream].inserts += n
-        block = self._frontiers.add([b.window.ring.next_id for b in self.bases])
-        ids = ((first + np.arange(n, dtype=np.int64)) & ID_MASK).astype(np.uint32)
+        block = self._frontiers.add([b.window.ring.next_id for b in self._bases])
+        ids = ids_of(window.ring.header, positions)
         blocks = np.full(n, block & _BLOCK_MASK, np.int32)
-        return Packet({stream: ids, BLOCK: blocks}, block, int(arrivals.times[start]))
+        return Packet({stream: ids, BLOCK: blocks}, block, int(window.latest[positions[0]]))
 
-    def _route(self, station: Station, target: int, packet: Packet) -> Iterator[pa.RecordBatch]:
+    def _route(self, station: Station, target: int, packet: Packet) -> Iterator[Tuples]:
         """Have a packet visit a window; results are yielded, all else is queued."""
         visit = self._visit(station, target)
         self.decisions += 1
@@ -329,11 +332,11 @@ class RoutedEngine:
         produced = -counters.matches
         blocks: Positions = packet.columns[BLOCK]
         tuples: Tuples = {
-            s: positions_of(self.bases[s].window.ring.header, packet.columns[s])
+            s: positions_of(self._bases[s].window.ring.header, packet.columns[s])
             for s in station.streams
         }
         limits: Ids | None = None
-        if self._frontiers.end(packet.oldest, target) != self.bases[target].window.ring.next_id:
+        if self._frontiers.end(packet.oldest, target) != self._bases[target].window.ring.next_id:
             limits = self._frontiers.limits(blocks, target)
         after = visit.after
         if after.done != self._complete:
@@ -341,11 +344,11 @@ class RoutedEngine:
         for found in visit.lookup.matches(tuples, counters, limits):
             if after.done == self._complete:
                 self._outputs += length(found)
-                yield from self.windows.output.batches(found)
+                yield found
             else:
                 columns: dict[int, Array] = {
                     s: found[s] if s == BLOCK
-                    else ids_of(self.bases[s].window.ring.header, found[s])
+                    else ids_of(self._bases[s].window.ring.header, found[s])
                     for s in found
                 }  # fmt: skip
                 yield from self._queue(after, Packet(columns, packet.oldest, packet.earliest))
@@ -355,7 +358,7 @@ class RoutedEngine:
 
     def _station(self, done: History) -> Station:
         if done not in self._stations:
-            streams = tuple(s for s in range(len(self.bases)) if done >> s & 1)
+            streams = tuple(s for s in range(len(self._bases)) if done >> s & 1)
             self._stations[done] = Station(done, streams, tuple(self._ready(done)))
         return self._stations[done]
 
@@ -364,42 +367,20 @@ class RoutedEngine:
         for s, neighbours in enumerate(self._neighbours):
             if done >> s & 1:
                 reach |= neighbours
-        return [s for s in range(len(self.bases)) if reach & ~done & self._complete & 1 << s]
+        return [s for s in range(len(self._bases)) if reach & ~done & self._complete & 1 << s]
 
     def _visit(self, station: Station, target: int) -> Visit:
         visit = station.visits.get(target)
         if visit is None:
             gathered = frozenset(station.streams)
-            needs = [frozenset(map(self.query.index, streams_of(r))) for r in self.query.residuals]
-            both = gathered | {target}
-            checked = [
-                r
-                for r, streams in enumerate(needs)
-                if streams <= both and not streams <= gathered and streams != {target}
-            ]
-            classes = self.query.graph.shared(gathered, {target})
-            base = self.bases[target]
+            checked = decided(self._query, gathered, frozenset({target}))
+            classes = self._query.graph.shared(gathered, {target})
+            base = self._bases[target]
             by = classes if classes in base.window.indexes else classes[:1]
             lookup = Lookup(self.windows, gathered, base, classes, checked, by)
             visit = Visit(lookup, target, self._station(station.done | 1 << target))
             station.visits[target] = visit
         return visit
-
-    def _held_back(self, watermarks: Sequence[int]) -> list[int]:
-        """The watermarks, as far as they leave alone what tuples under way need."""
-        waiting = self._waiting()
-        if waiting is None:
-            return list(watermarks)
-        slack = zip(watermarks, self._slack, strict=True)
-        return [min(w, waiting[1] + min(0, least)) for w, least in slack]
-
-    def _expire(self, watermarks: Sequence[int]) -> None:
-        """Drop what neither tuples to come nor tuples under way can join."""
-        waiting = self._waiting()
-        self._frontiers.forget(waiting[0] if waiting else self._frontiers.next)
-        watermarks = self._held_back(watermarks)
-        for base, counters in zip(self.bases, self._inputs, strict=True):
-            counters.deletes += base.expire(watermarks)
 
 
 def visit_indexes(query: Query, tuning: Tuning = USUAL) -> dict[int, tuple[tuple[int, ...], ...]]:
@@ -427,69 +408,3 @@ def visit_indexes(query: Query, tuning: Tuning = USUAL) -> dict[int, tuple[tuple
             wanted = set(singles)
         found[target] = tuple(sorted(wanted))
     return found
-
-
-@dataclass(slots=True)
-class _Fresh:
-    """A new tuple that is not stored yet."""
-
-    arrivals: Arrivals
-    row: int
-
-
-class EddyEngine(RoutedEngine):
-    """Eddies: one queue, one tuple at a time, stored when it is looked up for the first time."""
-
-    def __init__(
-        self,
-        query: Query,
-        settings: Eddies,
-        *,
-        hash_bits: int = 64,
-        windows: Windows | None = None,
-        tuning: Tuning = USUAL,
-    ) -> None:
-        super().__init__(query, settings, hash_bits=hash_bits, windows=windows, tuning=tuning)
-        self._intake = settings.intake
-        self._tuples: deque[tuple[Station, Packet | _Fresh]] = deque()
-        self.longest_queue = 0
-
-    def to_state(self) -> Saved:
-        """Also how long the queue has been."""
-        return {**super().to_state(), "longest": self.longest_queue}
-
-    def set_state(self, saved: Saved) -> None:
-        """Go on from another engine of these settings."""
-        super().set_state(saved)
-        self.longest_queue = int(saved["longest"])
-
-    def finish(self) -> Iterator[pa.RecordBatch]:
-        """Nothing waits after a batch."""
-        yield from ()
-
-    def _cut(self, arrivals: Mapping[int, Arrivals]) -> list[tuple[int, Slice]]:
-        return cut_rows(arrivals, self._intake)
-
-    def _take_in(self, stream: int, arrivals: Arrivals, start: int, stop: int) -> None:
-        station = self._station(1 << stream)
-        self._tuples.extend((station, _Fresh(arrivals, row)) for row in range(start, stop))
-
-    def _run(self) -> Iterator[pa.RecordBatch]:
-        while self._tuples:
-            self.longest_queue = max(self.longest_queue, len(self._tuples))
-            station, item = self._tuples.popleft()
-            if isinstance(item, _Fresh):
-                item = self._store(station.streams[0], item.arrivals, item.row, item.row + 1)
-            choice = self.policy.choose(station.done, station.ready)
-            yield from self._route(station, choice.target, item)
-
-    def _queue(self, station: Station, packet: Packet) -> Iterator[pa.RecordBatch]:
-        for i in range(len(packet)):
-            columns = {s: column[i : i + 1] for s, column in packet.columns.items()}
-            self._tuples.append((station, Packet(columns, packet.oldest, packet.earliest)))
-        yield from ()
-
-    def _waiting(self) -> tuple[int, int] | None:
-        # Rows are dropped between two intakes only, when the queue is empty.
-        assert not self._tuples
-        return None

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.engine.counters import InputCounters
+from plait.engine.driver import Engine
 from plait.engine.ingest import Arrivals
-from plait.engine.migrate.moving_state import move_state
+from plait.engine.migrate.strategy import migrate
 from plait.engine.times import BEFORE_ALL_TIMES
-from plait.engine.tree import TreeEngine
 from plait.errors import PlanError
 from plait.kernels.jit import Ints
 from plait.plan.enumerate import all_plans, sample_plan
@@ -113,7 +113,7 @@ def brute(query: Query, streams: Sequence[Rows]) -> Ids:
 class Driver:
     """Feeds batches to an engine; watermarks follow the newest row of each stream."""
 
-    def __init__(self, engine: TreeEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.newest = [BEFORE_ALL_TIMES] * len(engine.query.streams)
         self.results: Ids = []
@@ -153,7 +153,7 @@ class Driver:
 
 
 def drive(query: Query, shape: str = "(a b c)", *, hash_bits: int = 64) -> Driver:
-    return Driver(TreeEngine(query, parse_shape(query, shape), hash_bits=hash_bits))
+    return Driver(Engine(query, parse_shape(query, shape), hash_bits=hash_bits))
 
 
 # --- exact results --------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_oracle_a_batch_of_many_windows_is_cut_into_slices(
     streams = arriving(9, 200, keys=3, disorder=12)
     for count in (1, 3):
         plan = parse_shape(query, shape)
-        driver = Driver(TreeEngine(query, plan, tuning=Tuning(slice_rows=20)))
+        driver = Driver(Engine(query, plan, tuning=Tuning(slice_rows=20)))
         for batch in batches(streams, count, count):
             driver.push(batch)
         assert sorted(driver.results) == brute(query, streams)
@@ -243,8 +243,8 @@ def test_differential_the_smallest_portions(history: History, seed: int, portion
     """Results climb to the root in portions; how large they are changes nothing."""
     query = history.query
     plan = sample_plan(query, Random(seed))
-    whole = Driver(TreeEngine(query, plan))
-    parts = Driver(TreeEngine(query, plan, tuning=Tuning(portion_rows=portion)))
+    whole = Driver(Engine(query, plan))
+    parts = Driver(Engine(query, plan, tuning=Tuning(portion_rows=portion)))
     for batch in history.tables():
         assert whole.push(batch) == parts.push(batch)
     assert sorted(map(repr, whole.results)) == sorted(map(repr, parts.results))
@@ -254,9 +254,7 @@ def test_results_come_in_portions() -> None:
     query = query_of()
     same = Rows(np.zeros(20, np.int64), np.zeros(20, np.int64))
     for shape in SHAPES:
-        driver = Driver(
-            TreeEngine(query, parse_shape(query, shape), tuning=Tuning(portion_rows=50))
-        )
+        driver = Driver(Engine(query, parse_shape(query, shape), tuning=Tuning(portion_rows=50)))
         assert driver.push(dict.fromkeys("abc", same.table(0, 20))) == 8000
         assert max(driver.batch_sizes) < 100
 
@@ -267,7 +265,7 @@ def test_differential_the_order_in_which_a_batch_names_its_streams(
     history: History, seed: int
 ) -> None:
     plan = sample_plan(history.query, Random(seed))
-    one, other = (Driver(TreeEngine(history.query, plan)) for _ in range(2))
+    one, other = (Driver(Engine(history.query, plan)) for _ in range(2))
     for batch in history.tables():
         assert one.push(batch) == other.push(dict(reversed(batch.items())))
     assert sorted(map(repr, one.results)) == sorted(map(repr, other.results))
@@ -284,7 +282,7 @@ def test_a_batch_without_rows() -> None:
 
 def test_a_plan_of_another_query_is_refused() -> None:
     with pytest.raises(PlanError):
-        TreeEngine(query_of(), Join((Leaf("a"), Leaf("b")), ((1,), (0,))))
+        Engine(query_of(), Join((Leaf("a"), Leaf("b")), ((1,), (0,))))
 
 
 # --- another plan, the same windows ---------------------------------------------------------------
@@ -296,13 +294,11 @@ def test_oracle_an_engine_goes_on_from_the_windows_of_another(bounds: Sequence[C
     query = query_of(bounds, delay=12)
     streams = arriving(4, 200, keys=3, disorder=12)
     plans = list(all_plans(query, orders="default"))
-    driver = Driver(TreeEngine(query, plans[0]))
+    driver = Driver(Engine(query, plans[0]))
     for number, batch in enumerate(batches(streams, 5, 40)):
         driver.push(batch)
         following = plans[(number * 3 + 1) % len(plans)]
-        engine = move_state(driver.engine, following).engine
-        assert isinstance(engine, TreeEngine)
-        driver.engine = engine
+        migrate(driver.engine, following)
     assert sorted(driver.results) == brute(query, streams)
 
 
@@ -329,6 +325,7 @@ def test_oracle_a_restored_engine_finds_what_is_left_to_find(shape: str) -> None
 def check_counters(driver: Driver, results: int) -> None:
     engine, query = driver.engine, driver.engine.query
     rows = driver.rows()
+    assert isinstance(engine.plan, Join)
     by_name = {str(join): join for join in joins(engine.plan)}
     operators = [(counters, by_name.pop(counters.operator)) for counters in engine.counters]
     assert not by_name, "joins that nobody counted"
@@ -358,7 +355,7 @@ def _last(counted: InputCounters) -> int:
 @given(cases(late=True), st.integers(0, 10**6), st.sampled_from((64, 0)))
 def test_counters_add_up(history: History, seed: int, hash_bits: int) -> None:
     query = history.query
-    engine = TreeEngine(query, sample_plan(query, Random(seed)), hash_bits=hash_bits)
+    engine = Engine(query, sample_plan(query, Random(seed)), hash_bits=hash_bits)
     driver, results = Driver(engine), 0
     for batch in history.tables():
         results += driver.push(batch)

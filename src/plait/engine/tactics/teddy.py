@@ -1,7 +1,7 @@
 """Teddies: packets of tuples with the same history, routed as a whole.
 
-*Correct output* and *invariants* are those of `plait.engine.eddy`: the queues decide when tuples
-are routed, and results do not depend on that. New tuples are stored before they are queued.
+*Correct output* and *invariants* are those of `plait.engine.tactics.routed`: the queues decide when
+tuples are routed, and results do not depend on that.
 
 *Metaqueues.* The tuples of one history wait in one metaqueue. It is put at the end of the
 scheduler's queue when its occupancy reaches its threshold, and stays there until its turn; then
@@ -27,38 +27,17 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
 
-from plait.engine.eddy import Packet, RoutedEngine, Station
 from plait.engine.ingest import Arrivals
 from plait.engine.slices import Slice, cut_rows
+from plait.engine.states import Tuples
+from plait.engine.tactics.routed import Packet, RoutedTactic, Station, Waited
 from plait.engine.windows import Windows
 from plait.kernels.memory import Saved
 from plait.plan.routed import Teddies
-from plait.query.query import Query
-from plait.tuning import USUAL, Tuning
-
-
-@dataclass(frozen=True, slots=True)
-class Waited:
-    """What a metaqueue did: how full it was at its turns, and how long its tuples waited."""
-
-    streams: tuple[str, ...]
-    packets: int
-    tuples: int
-    occupancy: float
-    """The mean number of tuples at its turns."""
-    most: int
-    """The largest number of tuples at a turn."""
-    threshold: int
-    mean_rounds: float
-    longest_rounds: int
-    mean_seconds: float
-    longest_seconds: float
 
 
 class Metaqueue:
@@ -141,29 +120,25 @@ _LEARNT: dict[str, type[int] | type[float]] = {
 """The numbers of a metaqueue that outlast its tuples."""
 
 
-class TeddyEngine(RoutedEngine):
-    """Teddies: a metaqueue per history, and a queue of those that are due.
+class TeddyTactic(RoutedTactic):
+    """Teddies at work: a metaqueue per history, and a queue of those that are due.
 
     `clock` is read to report how long tuples wait; nothing is decided by it.
     """
 
     def __init__(
         self,
-        query: Query,
-        settings: Teddies,
-        *,
-        hash_bits: int = 64,
-        windows: Windows | None = None,
-        tuning: Tuning = USUAL,
+        windows: Windows,
+        plan: Teddies,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        super().__init__(query, settings, hash_bits=hash_bits, windows=windows, tuning=tuning)
-        self._teddies = settings
+        super().__init__(windows, plan)
+        self._teddies = plan
         self._clock = clock
         self._metaqueues: dict[int, Metaqueue] = {}
         self._schedule: deque[Metaqueue] = deque()
-        self._batch_ends: deque[int] = deque(maxlen=settings.patience + 1)
-        self._highest_threshold = min(settings.threshold_limit, settings.packet_limit)
+        self._batch_ends: deque[int] = deque(maxlen=plan.patience + 1)
+        self._highest_threshold = min(plan.threshold_limit, plan.packet_limit)
         self.rounds = 0
 
     def to_state(self) -> Saved:
@@ -176,7 +151,7 @@ class TeddyEngine(RoutedEngine):
         }
 
     def set_state(self, saved: Saved) -> None:
-        """Go on from another engine of these settings."""
+        """Go on from another engine of these plan."""
         super().set_state(saved)
         self.rounds = int(saved["round"])
         self._batch_ends.extend(int(end) for end in saved["ends"])
@@ -187,29 +162,29 @@ class TeddyEngine(RoutedEngine):
     def metaqueues(self) -> list[Waited]:
         """What every metaqueue did so far, short histories first."""
         queues = sorted(self._metaqueues.values(), key=lambda q: _depth(q.station))
-        return [queue.report(self.query.names) for queue in queues]
+        return [queue.report(self._query.names) for queue in queues]
 
     @property
-    def waiting(self) -> int:
+    def under_way(self) -> int:
         """The tuples that wait now."""
         return sum(queue.occupancy for queue in self._metaqueues.values())
 
-    def finish(self) -> Iterator[pa.RecordBatch]:
-        """Work off what is still waiting; yields results, and must be exhausted."""
+    def finish(self) -> Iterator[Tuples]:
+        """Work off what is still waiting."""
         yield from self._work_off(lambda queue: True)
 
-    def _cut(self, arrivals: Mapping[int, Arrivals]) -> list[tuple[int, Slice]]:
+    def cut(self, arrivals: Mapping[int, Arrivals]) -> Sequence[tuple[int, Slice]]:
+        """Slices of event time, larger than usual; or as many rows as the plan says."""
         if self._teddies.intake is None:
             return self.windows.slices(arrivals, self.windows.tuning.teddy_slices)
         return cut_rows(arrivals, self._teddies.intake)
 
-    def _take_in(self, stream: int, arrivals: Arrivals, start: int, stop: int) -> None:
-        station = self._station(1 << stream)
-        self._schedule_if_due(self._enqueue(station, self._store(stream, arrivals, start, stop)))
+    def _take_in(self, station: Station, block: Packet) -> None:
+        self._schedule_if_due(self._enqueue(station, block))
         if not self._schedule:
             self._end_round()
 
-    def _run(self) -> Iterator[pa.RecordBatch]:
+    def _run(self) -> Iterator[Tuples]:
         while self._schedule:
             queue = self._schedule.popleft()
             queue.scheduled = False
@@ -217,7 +192,7 @@ class TeddyEngine(RoutedEngine):
                 yield from self._turn(queue)
                 self._end_round(queue)
 
-    def _turn(self, queue: Metaqueue) -> Iterator[pa.RecordBatch]:
+    def _turn(self, queue: Metaqueue) -> Iterator[Tuples]:
         """Route what a metaqueue holds, up to the packet limit; a trial takes a part of it."""
         station = queue.station
         queue.begin_turn(self._highest_threshold)
@@ -252,20 +227,21 @@ class TeddyEngine(RoutedEngine):
         queue.put(packet, self.rounds, self._clock())
         return queue
 
-    def _queue(self, station: Station, packet: Packet) -> Iterator[pa.RecordBatch]:
+    def _queue(self, station: Station, packet: Packet) -> Iterator[Tuples]:
         queue = self._enqueue(station, packet)
         while queue.occupancy >= self.windows.tuning.waiting_packets * self._teddies.packet_limit:
             yield from self._turn(queue)
 
-    def _close_batch(self) -> Iterator[pa.RecordBatch]:
+    def close_batch(self) -> Iterator[Tuples]:
+        """Work off what has waited for more batches than it may."""
         self._batch_ends.append(self._frontiers.next)
         if len(self._batch_ends) > self._teddies.patience:
             before = self._batch_ends[0]
             yield from self._work_off(lambda q: min(p.oldest for p, _, _ in q.packets) < before)
 
-    def _work_off(self, due: Callable[[Metaqueue], bool]) -> Iterator[pa.RecordBatch]:
+    def _work_off(self, due: Callable[[Metaqueue], bool]) -> Iterator[Tuples]:
         """Route from every metaqueue, short histories first, as long as it is due."""
-        for size in range(1, len(self.bases)):
+        for size in range(1, len(self._bases)):
             for queue in [q for q in self._metaqueues.values() if len(q.station.streams) == size]:
                 while queue.occupancy and due(queue):
                     yield from self._turn(queue)

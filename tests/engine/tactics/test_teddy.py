@@ -10,9 +10,10 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.engine.eddy import BLOCK, Packet, Station
+from plait.engine.driver import Engine
 from plait.engine.ingest import Arrivals
-from plait.engine.teddy import Metaqueue, TeddyEngine
+from plait.engine.tactics.routed import BLOCK, Packet, Station
+from plait.engine.tactics.teddy import Metaqueue, TeddyTactic
 from plait.plan.examples import chain, clique
 from plait.plan.routed import POLICIES, Teddies
 from plait.query.bounds import Constraint
@@ -20,7 +21,7 @@ from plait.query.expr import Call, Column
 from plait.query.query import Field, Query, Stream, make_query
 from plait.runtime.local import LocalRun
 from plait.testing.histories import History, crowds
-from plait.tuning import Tuning
+from plait.tuning import USUAL, Tuning
 
 
 def packet(blocks: Sequence[int], earliest: int = 0) -> Packet:
@@ -56,43 +57,48 @@ def batch(query: Query, rows: int, start: int) -> dict[int, Arrivals]:
     }
 
 
-def push(engine: TeddyEngine, arrivals: Mapping[int, Arrivals], reached: int) -> int:
+def push(engine: Engine, arrivals: Mapping[int, Arrivals], reached: int) -> int:
     marks = [reached] * len(engine.query.streams)
     return sum(found.num_rows for found in engine.push(arrivals, marks))
 
 
-def engine_of(query: Query, settings: Teddies) -> TeddyEngine:
+def engine_of(
+    query: Query, settings: Teddies, tuning: Tuning = USUAL
+) -> tuple[Engine, TeddyTactic]:
     ticks = count()
-    return TeddyEngine(query, settings, clock=lambda: float(next(ticks)))
+    engine = Engine(query, settings, tuning=tuning)
+    teddy = TeddyTactic(engine.windows, settings, clock=lambda: float(next(ticks)))
+    engine.adopt(teddy)
+    return engine, teddy
 
 
 def test_the_threshold_of_a_busy_metaqueue_doubles_up_to_its_limit() -> None:
-    engine = engine_of(clique(2), Teddies(threshold_limit=16))
+    engine, teddy = engine_of(clique(2), Teddies(threshold_limit=16))
     seen = []
     for turn in range(6):
         push(engine, batch(engine.query, 50, 100 * turn), 100 * turn)
-        seen.append(engine.metaqueues()[0].threshold)
+        seen.append(teddy.metaqueues()[0].threshold)
     assert seen == [2, 4, 8, 16, 16, 16]
 
 
 def test_the_threshold_doubles_at_twice_the_occupancy_only() -> None:
-    engine = engine_of(clique(2), Teddies())
+    engine, teddy = engine_of(clique(2), Teddies())
     for turn in range(5):
         push(engine, batch(engine.query, 7, 100 * turn), 100 * turn)
     # 7 is at least twice 1, 2 and 3, but not twice 4.
-    assert engine.metaqueues()[0].threshold == 4
+    assert teddy.metaqueues()[0].threshold == 4
 
 
 def test_the_threshold_shrinks_past_the_counter_limit() -> None:
-    engine = engine_of(clique(2), Teddies(counter_limit=3))
+    engine, teddy = engine_of(clique(2), Teddies(counter_limit=3))
     for turn in range(6):
         push(engine, batch(engine.query, 50, 100 * turn), 100 * turn)
-    assert [q.threshold for q in engine.metaqueues()] == [32, 32]
+    assert [q.threshold for q in teddy.metaqueues()] == [32, 32]
     only_b = {1: batch(engine.query, 50, 1000)[1]}
     thresholds = []
     for _ in range(8):
         push(engine, only_b, 0)
-        thresholds.append(engine.metaqueues()[0].threshold)
+        thresholds.append(teddy.metaqueues()[0].threshold)
     # One round of b each: a's counter passes 3 in the fourth of them (it began at 1).
     assert thresholds[-1] < 32
     assert thresholds == sorted(thresholds, reverse=True)
@@ -101,15 +107,15 @@ def test_the_threshold_shrinks_past_the_counter_limit() -> None:
 
 def test_a_batch_is_worked_off_unless_patience_says_otherwise() -> None:
     for patience, waits in ((0, False), (1, True)):
-        engine = engine_of(chain(3), Teddies(patience=patience, counter_limit=1000))
+        engine, teddy = engine_of(chain(3), Teddies(patience=patience, counter_limit=1000))
         waited, results = [], 0
         for turn in range(10):
             rows = 8 if turn < 6 else 1
             results += push(engine, batch(engine.query, rows, 1000 * turn), 0)
-            waited.append(engine.waiting)
+            waited.append(teddy.under_way)
         assert any(waited) is waits
         results += sum(found.num_rows for found in engine.finish())
-        assert engine.waiting == 0
+        assert teddy.under_way == 0
         n = 6 * 8 + 4
         assert results == n**3
 
@@ -117,10 +123,10 @@ def test_a_batch_is_worked_off_unless_patience_says_otherwise() -> None:
 def test_memory_is_bounded_by_packets_not_by_the_result() -> None:
     """One key: every visit multiplies; what waits stays within a few packets a history."""
     settings = Teddies(packet_limit=8, intake=30)
-    engine = TeddyEngine(clique(4), settings, tuning=Tuning(portion_rows=16))
+    engine, teddy = engine_of(clique(4), settings, Tuning(portion_rows=16))
     found = push(engine, batch(engine.query, 12, 0), 0)
     assert found == 12**4
-    most = max(q.most for q in engine.metaqueues())
+    most = max(q.most for q in teddy.metaqueues())
     # A portion may be exceeded by the chains under way when it is reached.
     assert most <= 4 * 8 + 16 + 64
 
@@ -141,19 +147,19 @@ def test_memory_is_bounded_by_packets_not_by_the_result() -> None:
 def test_no_tuple_waits_longer_than_the_bound(history: History, settings: Teddies) -> None:
     """Every tuple leaves its metaqueue within the bound, and nothing stays in the end."""
     run = LocalRun(history.query, settings)
-    engine = run.engine
-    assert isinstance(engine, TeddyEngine)
+    teddy = run.engine.tactic
+    assert isinstance(teddy, TeddyTactic)
     for tables in history.tables():
         run.push(tables)
         if settings.patience == 0:
-            assert engine.waiting == 0
-        _check_waits(engine, settings)
+            assert teddy.under_way == 0
+        _check_waits(teddy, settings)
     list(run.finish())
-    assert engine.waiting == 0
+    assert teddy.under_way == 0
 
 
-def _check_waits(engine: TeddyEngine, settings: Teddies) -> None:
-    queues = engine.metaqueues()
+def _check_waits(teddy: TeddyTactic, settings: Teddies) -> None:
+    queues = teddy.metaqueues()
     if queues:
         bound = settings.longest_wait(len(queues), max(q.most for q in queues))
         assert max(q.longest_rounds for q in queues) <= bound
@@ -165,12 +171,12 @@ def test_a_waiting_tuple_outlives_every_watermark() -> None:
     bounds = (Constraint(0, 1, 3), Constraint(1, 0, -1))
     keys = [Call("eq", (Column("a", "k"), Column("b", "k")))]
     query = make_query([Stream(n, fields, "ts") for n in "ab"], keys, bounds)
-    engine = engine_of(query, Teddies(patience=100, counter_limit=1000))
+    engine, teddy = engine_of(query, Teddies(patience=100, counter_limit=1000))
     for turn in range(6):
         push(engine, batch(query, 20, 1000 * turn), 1000 * turn)
     push(engine, {0: batch(query, 1, 8008)[0]}, 8008)
     list(engine.finish())
     assert push(engine, {1: batch(query, 1, 8010)[1]}, 8008) == 0
-    assert engine.waiting == 1
+    assert teddy.under_way == 1
     assert push(engine, {}, 9000) == 0
     assert sum(found.num_rows for found in engine.finish()) == 1

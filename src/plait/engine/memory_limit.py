@@ -1,0 +1,17 @@
+"""A limit on what a running plan may hold."""
+
+from __future__ import annotations
+
+from plait.engine.tactic import Tactic
+from plait.engine.windows import Windows
+from plait.errors import MemoryExceeded
+
+
+def check_memory(windows: Windows, tactic: Tactic, limit: int | None, elsewhere: int = 0) -> None:
+    """Refuse to hold more bytes than the limit, with so many elsewhere; names the largest state."""
+    if limit is None:
+        return
+    total = windows.nbytes + tactic.nbytes + elsewhere
+    if total > limit:
+        largest = max(windows.sizes(tactic.combined), key=lambda size: size.bytes)
+        raise MemoryExceeded("⋈".join(largest.streams), largest.bytes, total, limit)

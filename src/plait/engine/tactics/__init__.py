@@ -1,0 +1,1 @@
+"""The ways to find results: each is a `plait.engine.tactic.Tactic`."""
