@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.adapt.conftest import POLICY, QUERY, RATE
 
-from plait.adapt.loop import Step, advance, started
+from plait.adapt.loop import Step, advance, beginning
 from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
 from plait.adapt.state import Loop
@@ -208,6 +208,6 @@ def test_a_lack_of_memory_is_told_once() -> None:
 
 
 def test_the_log_begins_with_all_that_a_replay_needs() -> None:
-    event = started(SETTING, WRONG)
+    event = beginning(SETTING, WRONG)
     assert event.kind == "started"
     assert event.data.keys() == {"query", "plan", "policy", "budget", "costs"}

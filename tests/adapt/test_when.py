@@ -10,7 +10,7 @@ from plait.adapt.knowledge import Knowledge, Seen, geometry
 from plait.adapt.pursuit import Pursuit
 from plait.adapt.setting import Setting
 from plait.adapt.state import Comparison, Course, Loop, Price, Spent
-from plait.adapt.when import drawn, due, estimates, expected_rates, sample_order
+from plait.adapt.when import due, estimates, expected_rates, sample_order, wanted_sample
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.examples import chain
@@ -77,38 +77,38 @@ def test_comparing_has_its_share_of_the_time() -> None:
 
 
 def test_pairs_that_nothing_is_known_of_are_sampled() -> None:
-    draw = drawn(SETTING, loop())
+    draw = wanted_sample(SETTING, loop())
     assert draw is not None and draw.order == (0, 1) and draw.rows == POLICY.sample_rows
     known = loop()
     sure = known.knowledge.sampled(1, 2, pairs=1e6, matches=1e5, rows=400)
-    second = drawn(SETTING, replace(known, knowledge=sure))
+    second = wanted_sample(SETTING, replace(known, knowledge=sure))
     assert second is not None and second.order == (1, 2)
     both = sure.sampled(2, 4, pairs=1e6, matches=1e5, rows=400)
-    assert drawn(SETTING, replace(known, knowledge=both)) is None
+    assert wanted_sample(SETTING, replace(known, knowledge=both)) is None
 
 
 def test_what_is_rare_needs_a_larger_sample() -> None:
     known = loop()
     sure = known.knowledge.sampled(2, 4, pairs=1e6, matches=1e5, rows=400)
     rare = sure.sampled(1, 2, pairs=1e4, matches=1.0, rows=10**6)
-    draw = drawn(SETTING, replace(known, knowledge=rare))
+    draw = wanted_sample(SETTING, replace(known, knowledge=rare))
     assert draw is not None and draw.order == (0, 1)
     assert POLICY.sample_rows < draw.rows <= 8 * POLICY.sample_rows
 
 
 def test_what_a_decision_hangs_on_is_sampled_first_but_once_per_comparison() -> None:
     learn = Pursuit(confirmed=1, learn=(0b110, 0b111))
-    draw = drawn(SETTING, loop(pursuit=learn))
+    draw = wanted_sample(SETTING, loop(pursuit=learn))
     assert draw is not None and draw.order == (1, 2, 0)
-    assert drawn(SETTING, loop(pursuit=replace(learn, learned=True))) is None
+    assert wanted_sample(SETTING, loop(pursuit=replace(learn, learned=True))) is None
 
 
 def test_sampling_has_its_share_of_the_time() -> None:
     frugal = replace(SETTING, policy=replace(POLICY, sampling=0.01))
-    assert drawn(frugal, loop(spent=Spent(joining=10.0, sampling=0.10))) is not None
-    assert drawn(frugal, loop(spent=Spent(joining=10.0, sampling=0.11))) is None
+    assert wanted_sample(frugal, loop(spent=Spent(joining=10.0, sampling=0.10))) is not None
+    assert wanted_sample(frugal, loop(spent=Spent(joining=10.0, sampling=0.11))) is None
     never = replace(SETTING, policy=replace(POLICY, sampling=0.0))
-    assert drawn(never, loop()) is None
+    assert wanted_sample(never, loop()) is None
 
 
 def test_it_looks_ahead_only_where_rows_come_faster_than_expected() -> None:

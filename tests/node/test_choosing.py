@@ -7,7 +7,7 @@ import pytest
 from plait.bench.workloads import keyed_query, keyed_tables
 from plait.engine.migrate.strategy import migrate
 from plait.errors import MigrationError
-from plait.node.choosing import observed, way_for
+from plait.node.choosing import knowledge_of, way_for
 from plait.optimize.costs import DEFAULT
 from plait.optimize.model import Model
 from plait.plan.jtree import Join, Leaf, parse_shape
@@ -33,7 +33,7 @@ def test_estimates_are_near_what_recomputing_finds(shape: str) -> None:
     run = run_of()
     plan, running = parse_shape(run.query, shape), run.engine.plan
     assert isinstance(running, Join | Leaf)
-    known = observed(run.engine, (running, plan), 512).statistics(run.query)
+    known = knowledge_of(run.engine, (running, plan), 512).statistics(run.query)
     model = Model(run.query, known, DEFAULT)
     new = [frozenset(s.streams) for s in run.engine.tactic.combined]
     done = run.migrate(plan)
@@ -86,7 +86,7 @@ def test_of_empty_windows_nothing_is_observed() -> None:
     run = run_of(rows=10)
     empty = LocalRun(run.query, parse_shape(run.query, SHAPE))
     plan = parse_shape(run.query, "(s0 (s1 (s2 s3)))")
-    assert not observed(empty.engine, (plan,), 512).heard
+    assert not knowledge_of(empty.engine, (plan,), 512).heard
     assert empty.migrate(plan, "auto").recomputed == 0
 
 

@@ -27,7 +27,7 @@ from plait.adapt.setting import Setting
 from plait.adapt.state import Comparison, Look, Loop, Price
 from plait.adapt.strategy import way_to
 from plait.adapt.told import Coming, Compared, Joined, Move, Moved, Sampled, Told, Wish
-from plait.adapt.when import drawn, due, estimates, expected_rates, settled
+from plait.adapt.when import due, estimates, expected_rates, steady, wanted_sample
 from plait.optimize.model import Cost, Model
 from plait.optimize.statistics import ROWS_PER_SECOND, Estimate, Statistics, statistics_to_dict
 from plait.plan.jtree import Node
@@ -71,7 +71,7 @@ def advance(setting: Setting, loop: Loop, told: Told) -> Step:
             return _moved(loop, told)
 
 
-def started(setting: Setting, plan: Node) -> Event:
+def beginning(setting: Setting, plan: Node) -> Event:
     """The beginning of a log."""
     return Event(
         "started",
@@ -101,7 +101,7 @@ def _joined(setting: Setting, loop: Loop, told: Joined) -> Step:
     if told.migrating:
         return Step(loop, None, events)
     loop = replace(loop, look=Look(told.plan))
-    if draw := drawn(setting, loop):
+    if draw := wanted_sample(setting, loop):
         return Step(loop, draw, events)
     return _judged(setting, loop, events)
 
@@ -161,7 +161,7 @@ def _sampled(setting: Setting, loop: Loop, told: Sampled) -> Step:
     loop = replace(loop, knowledge=knowledge, spent=spent, pursuit=pursuit, look=look)
     if look.compared:
         return _compared(setting, loop, look.plan)
-    if look.drawn < _SAMPLES and knowledge.doubtful() and (draw := drawn(setting, loop)):
+    if look.drawn < _SAMPLES and knowledge.doubtful() and (draw := wanted_sample(setting, loop)):
         return Step(loop, draw)
     return _judged(setting, loop)
 
@@ -245,7 +245,7 @@ def _after_comparison(setting: Setting, loop: Loop, told: Compared) -> Step:
     loop = replace(loop, spent=spent, pursuit=loop.pursuit.spending(seconds))
     if loop.asked is not None:
         return Step(replace(loop, look=None), loop.asked)
-    if look.drawn < _SAMPLES and loop.pursuit.learn and (draw := drawn(setting, loop)):
+    if look.drawn < _SAMPLES and loop.pursuit.learn and (draw := wanted_sample(setting, loop)):
         return Step(loop, draw)
     return Step(replace(loop, look=None))
 
@@ -270,7 +270,7 @@ def standing_of(loop: Loop, plan: Node) -> Standing:
 def _priced(setting: Setting, loop: Loop, model: Model, plan: Node) -> Price:
     """What the plan takes for each second that the model foresees, if that can be said now."""
     knowledge = loop.knowledge
-    if knowledge.timed > 0 and settled(setting, loop):
+    if knowledge.timed > 0 and steady(setting, loop):
         foreseen = model.cost(plan).cpu
         if foreseen > 0:
             least, most = _PRICES

@@ -78,12 +78,12 @@ def due(setting: Setting, loop: Loop) -> bool:
     memory = setting.budget.memory
     if memory is not None and knowledge.nbytes > memory and not comparison.short:
         return True
-    if comparison.estimates is None or (not loop.price.measured and settled(setting, loop)):
+    if comparison.estimates is None or (not loop.price.measured and steady(setting, loop)):
         return True
     return _drifted(comparison.estimates, estimates(setting, loop), setting.policy.drift)
 
 
-def settled(setting: Setting, loop: Loop) -> bool:
+def steady(setting: Setting, loop: Loop) -> bool:
     """Whether a plan takes what it will take if nothing changes.
 
     At first windows fill and code is loaded; after a leap windows hold rows from before it.
@@ -133,7 +133,7 @@ def _worth_it(setting: Setting, loop: Loop) -> bool:
 # -- drawing a sample
 
 
-def drawn(setting: Setting, loop: Loop) -> Draw | None:
+def wanted_sample(setting: Setting, loop: Loop) -> Draw | None:
     """The sample to draw next, if one is wanted and there is time for it."""
     order = _wanted(setting, loop) if _may_sample(setting, loop) else None
     if order is None:

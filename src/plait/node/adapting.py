@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from plait.adapt.events import Event
-from plait.adapt.loop import advance, started
+from plait.adapt.loop import advance, beginning
 from plait.adapt.setting import Setting
 from plait.adapt.state import Loop
 from plait.adapt.told import Coming, Compared, Draw, Joined, Move, Moved, Sampled, Told, Wish
@@ -130,7 +130,7 @@ class Adapting:
         plan = engine.plan
         if not self._started and isinstance(plan, Join | Leaf):
             self._started = True
-            self._note(started(self.setting, plan))
+            self._note(beginning(self.setting, plan))
 
     def _begin(self, engine: Engine) -> float:
         """Before a piece: watch the counters; the seconds that they tell about already."""
@@ -196,7 +196,7 @@ class Adapting:
         """Tell the loop, and draw the samples that it asks for, until it knows what to do."""
         wish = self._advance(told)
         while isinstance(wish, Draw):
-            wish = self._advance(drawn(engine, wish, self._cpu))
+            wish = self._advance(draw_sample(engine, wish, self._cpu))
         return wish
 
     def _advance(self, told: Told) -> Wish | None:
@@ -225,7 +225,7 @@ class Adapting:
         yield from hosted.waited()
 
 
-def drawn(engine: Engine, wish: Draw, cpu: Callable[[], float]) -> Sampled:
+def draw_sample(engine: Engine, wish: Draw, cpu: Callable[[], float]) -> Sampled:
     """Draw a sample; the engine stays as it is."""
     began = cpu()
     found = sample(engine.windows, wish.order, wish.rows, wish.seed, wish.newest, wish.least)

@@ -40,11 +40,11 @@ def way_for(
     if not isinstance(plan, Join | Leaf) or not isinstance(running, Join | Leaf):
         return Way("moving-state", "only trees of joins can run in parallel")
     policy = policy or Policy()
-    known = observed(engine, (running, plan), policy.sample_rows).statistics(engine.query)
+    known = knowledge_of(engine, (running, plan), policy.sample_rows).statistics(engine.query)
     return way_to(Model(engine.query, known, costs), running, plan, policy, room=room)
 
 
-def observed(engine: Engine, plans: tuple[Node, ...], rows: int) -> Knowledge:
+def knowledge_of(engine: Engine, plans: tuple[Node, ...], rows: int) -> Knowledge:
     """What the windows tell of the streams, as far as these plans depend on it."""
     query, bases = engine.query, engine.bases
     times = [
