@@ -125,7 +125,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from plait.adapt.events import read_events
+from plait.runtime.event_log import read_events
 from plait.node.epochs import Epoch
 from plait.node.store import Live
 from plait.node.report import Report

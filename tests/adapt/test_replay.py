@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from tests.adapt.conftest import POLICY
 
-from plait.adapt.events import Event, read_events, write_events
+from plait.adapt.events import Event
 from plait.adapt.policy import Policy
 from plait.adapt.replay import replay, started, summary
 from plait.errors import SourceError
+from plait.runtime.event_log import read_events, write_events
 
 
 @pytest.mark.parametrize("field", ["query", "plan", "policy", "budget", "costs"])

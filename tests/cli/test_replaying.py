@@ -9,8 +9,8 @@ import pytest
 from tests.adapt.conftest import batches
 from typer.testing import CliRunner
 
-from plait.adapt.events import read_events
 from plait.cli.app import app
+from plait.runtime.event_log import read_events
 
 SQL = """
 SELECT a.k, c.v FROM s0 a

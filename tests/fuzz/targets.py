@@ -16,7 +16,6 @@ from pathlib import Path
 import pyarrow as pa
 from tests.fuzz.definitions import csv_records, json_lines
 
-from plait.adapt.events import read_events
 from plait.adapt.replay import replay, summary
 from plait.errors import PlaitError
 from plait.plan.examples import chain
@@ -25,6 +24,7 @@ from plait.plan.text import read_plan
 from plait.query.query import Query
 from plait.query.serde import query_from_dict, query_to_dict
 from plait.query.sql import parse_query
+from plait.runtime.event_log import read_events
 from plait.runtime.sources.csv import CsvSource
 from plait.runtime.sources.jsonl import JsonlSource
 from plait.runtime.sources.parquet import ParquetSource

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from tests.adapt.conftest import QUERY, batches
 
 import plait
-from plait.adapt.events import read_events
 from plait.adapt.replay import replay
 from plait.api import Join
+from plait.runtime.event_log import read_events
 from plait.runtime.local import LocalRun
 from plait.testing.oracle import Result, multiset
 

@@ -1,4 +1,4 @@
-"""What the loop did, one event after the other, as lines of JSON.
+"""What the loop did, one event after the other; `plait.runtime.event_log` keeps them in files.
 
 started      the question, the plan, the policy, the budget and the costs
 compared     plans were compared: what was known, what was decided, and why
@@ -11,13 +11,9 @@ unqualified  no plan fits the budget, and which resource is short
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
-
-from plait.errors import SourceError
-from plait.query.reading import Reader
 
 EventKind = Literal["started", "compared", "migrated", "ended", "judged", "unqualified"]
 
@@ -60,74 +56,3 @@ class Event:
         data = dict(given)
         head = [data.pop(name) for name in ("event", "batch", "time", "processor")]
         return cls(head[0], head[1], head[2], data, head[3])
-
-
-_READ = Reader(SourceError)
-_REMEDY = "give a log as Plait writes it"
-
-
-def write_events(events: Iterable[Event], path: Path, attempt: str = "") -> None:
-    """Add lines to a log; `attempt` tells the tries of a batch apart that was repeated."""
-    lines = (json.dumps(event.to_dict() | {"attempt": attempt}) for event in events)
-    if text := "".join(f"{line}\n" for line in lines):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as log:
-            log.write(text)
-
-
-def read_events(path: Path) -> list[Event]:
-    """The events of a log, or of all logs in a folder; of a repeated batch those of the last try.
-
-    A line that was cut off at the end of a log, by a crash while it was written, is left out.
-    """
-    if path.is_dir():
-        logs = sorted(path.glob("*.jsonl"))
-        if not logs:
-            raise SourceError(f"{path} has no event logs", remedy="give a folder with *.jsonl")
-        return [event for log in logs for event in read_events(log)]
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "no text in UTF-8"
-        raise SourceError(
-            f"{path} cannot be read: {reason}", remedy="give an event log or its folder"
-        ) from None
-    tries: dict[tuple[int, int], tuple[str, list[Event]]] = {}
-    for number, line in enumerate(lines, 1):
-        # What follows the last line end is the line that a crash cut off, or nothing.
-        whole = number < len(lines)
-        if not whole and not _is_json(line):
-            break
-        attempt, event = _event(line, f"{path}:{number}")
-        key = (event.processor, event.batch)
-        if key not in tries or tries[key][0] != attempt:
-            tries[key] = (attempt, [])
-        tries[key][1].append(event)
-    return [event for _, events in tries.values() for event in events]
-
-
-def _is_json(line: str) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _event(line: str, origin: str) -> tuple[str, Event]:
-    """The try that a line belongs to, and the event."""
-    try:
-        given = _READ.mapping(json.loads(line), "$")
-        for name in ("event", "batch", "time", "processor"):
-            if name not in given:
-                raise SourceError(f"$ lacks the field {name!r}")
-        _READ.text(given["event"], "$.event", "a kind of event")
-        for name in ("batch", "time", "processor"):
-            _READ.whole64(given[name], f"$.{name}")
-        attempt = _READ.text(given.get("attempt", ""), "$.attempt")
-    except SourceError as error:
-        raise SourceError(f"{origin} is no event: {error.message}", remedy=_REMEDY) from None
-    except (ValueError, RecursionError):
-        raise SourceError(f"{origin} is no event: it is no JSON", remedy=_REMEDY) from None
-    plain = {name: value for name, value in given.items() if name != "attempt"}
-    return attempt, replace(Event.from_dict(plain), origin=origin)

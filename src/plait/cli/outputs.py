@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from plait.adapt.events import Event, write_events
+from plait.adapt.events import Event
 from plait.cli.show import aligned, cell, count, say
 from plait.errors import PlaitError
 from plait.query.query import Query
 from plait.runtime.drafts import Draft, FileId, writing
+from plait.runtime.event_log import write_events
 from plait.runtime.replay import Order
 from plait.runtime.run import late_schema
 from plait.runtime.sinks import EXTENSIONS, FileSink, Sink, late_paths

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from plait.adapt.events import read_events
 from plait.adapt.policy import Policy
 from plait.adapt.replay import Replayed, replay, started, summary
 from plait.cli.inputs import reading
@@ -16,6 +15,7 @@ from plait.cli.show import aligned, count, say
 from plait.errors import PolicyError, SourceError
 from plait.plan.labels import plan_label
 from plait.runtime.drafts import write_whole
+from plait.runtime.event_log import read_events
 
 
 def replay_events(path: Path, given: Sequence[str], out: Path | None) -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from plait.adapt.events import Event, read_events
+from plait.adapt.events import Event
 from plait.node.report import Report
 from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
+from plait.runtime.event_log import read_events
 from plait.runtime.spark import control as control_module
 from plait.runtime.spark.control import Control, made, register
 

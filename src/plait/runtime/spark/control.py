@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from plait.adapt.events import write_events
 from plait.engine.migrate.strategy import check_request
 from plait.errors import MigrationError, SourceError
 from plait.node.epochs import Epoch
@@ -31,6 +30,7 @@ from plait.plan.jtree import Join, Leaf, Node
 from plait.plan.migration import Strategy
 from plait.plan.text import Given, read_plan
 from plait.query.query import Query
+from plait.runtime.event_log import write_events
 from plait.runtime.private import is_private, make_private, plain, remove_private
 from plait.runtime.sinks import file_name
 from plait.runtime.spark.damage import local_path

@@ -1,0 +1,82 @@
+"""The events of the adaptive loop in files: one line of JSON each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from plait.adapt.events import Event
+from plait.errors import SourceError
+from plait.query.reading import Reader
+
+_READ = Reader(SourceError)
+_REMEDY = "give a log as Plait writes it"
+
+
+def write_events(events: Iterable[Event], path: Path, attempt: str = "") -> None:
+    """Add lines to a log; `attempt` tells the tries of a batch apart that was repeated."""
+    lines = (json.dumps(event.to_dict() | {"attempt": attempt}) for event in events)
+    if text := "".join(f"{line}\n" for line in lines):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as log:
+            log.write(text)
+
+
+def read_events(path: Path) -> list[Event]:
+    """The events of a log, or of all logs in a folder; of a repeated batch those of the last try.
+
+    A line that was cut off at the end of a log, by a crash while it was written, is left out.
+    """
+    if path.is_dir():
+        logs = sorted(path.glob("*.jsonl"))
+        if not logs:
+            raise SourceError(f"{path} has no event logs", remedy="give a folder with *.jsonl")
+        return [event for log in logs for event in read_events(log)]
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "no text in UTF-8"
+        raise SourceError(
+            f"{path} cannot be read: {reason}", remedy="give an event log or its folder"
+        ) from None
+    tries: dict[tuple[int, int], tuple[str, list[Event]]] = {}
+    for number, line in enumerate(lines, 1):
+        # What follows the last line end is the line that a crash cut off, or nothing.
+        whole = number < len(lines)
+        if not whole and not _is_json(line):
+            break
+        attempt, event = _event(line, f"{path}:{number}")
+        key = (event.processor, event.batch)
+        if key not in tries or tries[key][0] != attempt:
+            tries[key] = (attempt, [])
+        tries[key][1].append(event)
+    return [event for _, events in tries.values() for event in events]
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _event(line: str, origin: str) -> tuple[str, Event]:
+    """The try that a line belongs to, and the event."""
+    try:
+        given = _READ.mapping(json.loads(line), "$")
+        for name in ("event", "batch", "time", "processor"):
+            if name not in given:
+                raise SourceError(f"$ lacks the field {name!r}")
+        _READ.text(given["event"], "$.event", "a kind of event")
+        for name in ("batch", "time", "processor"):
+            _READ.whole64(given[name], f"$.{name}")
+        attempt = _READ.text(given.get("attempt", ""), "$.attempt")
+    except SourceError as error:
+        raise SourceError(f"{origin} is no event: {error.message}", remedy=_REMEDY) from None
+    except (ValueError, RecursionError):
+        raise SourceError(f"{origin} is no event: it is no JSON", remedy=_REMEDY) from None
+    plain = {name: value for name, value in given.items() if name != "attempt"}
+    return attempt, replace(Event.from_dict(plain), origin=origin)
