@@ -127,8 +127,7 @@ class Adapting:
 
     def _start(self, engine: Engine) -> None:
         """Begin the log, with the plan that the first batch is joined by."""
-        plan = engine.plan
-        if not self._started and isinstance(plan, Join | Leaf):
+        if not self._started and isinstance(plan := engine.plan, Join | Leaf):
             self._started = True
             self._note(beginning(self.setting, plan))
 
@@ -158,13 +157,13 @@ class Adapting:
         return self._tell(engine, Coming(plan, rows, piece.newest))
 
     def _joined(self, engine: Engine, piece: Piece, before: float) -> Move | None:
-        plan = engine.plan
-        if not isinstance(plan, Join | Leaf):
-            return None
         if self._oldest is None:
             times = [int(a.times[0]) for a in piece.arrivals.values() if len(a)]
             self._oldest = min(times, default=piece.newest)
         if not self._due(engine, piece, self._seconds - before):
+            return None
+        plan = engine.plan
+        if not isinstance(plan, Join | Leaf):
             return None
         assert self._watch is not None, "the counters were watched"
         watch, self._watch = self._watch, None
