@@ -205,7 +205,6 @@ def test_differential_engines_that_are_written_after_every_batch(which: str) -> 
             for run in (kept, read):
                 run.migrate(new, "parallel-track")
         assert multiset(kept.push(batch)) == multiset(read.push(batch))
-        assert kept.migrations == read.migrations or number >= 4
         read.node.engine = written(read.engine)
         assert read.engine.migration == _without_pause(kept, read)
         assert [c.to_state() for c in read.engine.counters] == [
