@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from plait.cli.signals import Stopped, stoppable
+from plait.cli.signals import SIGNALS, Stopped, stoppable
 
 LOST = """
 import os, signal, sys, time
@@ -29,6 +30,19 @@ with stoppable(lambda: open(sys.argv[1], "a").write("clean\\n") or None, grace=0
 """
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Signals as in a terminal: whoever starts the tests with nohup has some ignored."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number in SIGNALS:
+        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, usual)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_leaves_the_block_once_and_cleans_up(number: signal.Signals) -> None:
     before = signal.getsignal(number)
