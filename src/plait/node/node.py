@@ -18,11 +18,12 @@ are told the same progress of the streams, they have the same watermarks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from plait.adapt.policy import Policy
@@ -30,7 +31,7 @@ from plait.adapt.setting import Setting
 from plait.adapt.strategy import Way
 from plait.engine.admission import LATE, NO_TIME, NULL_KEY
 from plait.engine.driver import Engine
-from plait.engine.ingest import Admitted
+from plait.engine.ingest import Admitted, Arrivals
 from plait.engine.migrate.strategy import check_request, migrate
 from plait.engine.purging import Purge
 from plait.engine.times import BEFORE_ALL_TIMES
@@ -123,8 +124,8 @@ class Node:
         """The newest event time of each stream."""
         self.followed = header.followed
         """What it was told to run, and by whom."""
-        self.admitted: dict[int, Admitted] = {}
-        """What became of the rows of the last batch, by stream."""
+        self.is_late: dict[int, npt.NDArray[np.bool_] | None] = {}
+        """For each row of the last batch that could be in a result, whether it was late."""
         self.migrations: list[Migration] = []
         """The changes of plan that came to their end."""
         self.report = Report(number, self.batch)
@@ -185,18 +186,21 @@ class Node:
         self._obey(epoch)
         watermarks = self.watermarks
         # All streams first: a batch that is refused leaves nothing behind.
-        self.admitted = {
+        admitted = {
             stream: self.engine.admit(stream, rows, watermarks[stream])
             for stream, rows in batch.rows.items()
         }
+        self.is_late = {stream: given.is_late for stream, given in admitted.items()}
         self.batch += 1
         self._busy = True
         began = self._clock.wall()
-        self._count(batch)
-        yield from self._aside(batch)
-        self._advance(batch)
+        self._count(batch, admitted)
+        yield from self._aside(batch, admitted)
+        self._advance(batch, admitted)
+        arrivals = {stream: given.arrivals for stream, given in admitted.items()}
+        del admitted  # rows that are stored may be given back to memory
         yield from self._counted(self.waited())
-        yield from self._counted(self._joined(epoch))
+        yield from self._counted(self._joined(arrivals, epoch))
         self._busy = False
         self._settle()
         yield from self._counted(self.waited())
@@ -211,7 +215,7 @@ class Node:
         yield from self.waited()
         yield from self.engine.finish()
 
-    def _count(self, batch: Batch) -> None:
+    def _count(self, batch: Batch, admitted: Mapping[int, Admitted]) -> None:
         """Count the rows by what became of them, where nobody has done so before."""
         report = self.report
         report.routed = batch.routed
@@ -220,17 +224,17 @@ class Node:
             report.rows, report.null_times = counts.rows, counts.null_times
             report.null_keys, report.filtered = counts.null_keys, counts.filtered
             return
-        for stream, given in self.admitted.items():
+        for stream, given in admitted.items():
             name = self.query.names[stream]
             add(report.rows, name, given.rows)
             add(report.filtered, name, given.filtered)
             add(report.null_times, name, _length(given.no_time))
             add(report.null_keys, name, _length(given.no_key))
 
-    def _aside(self, batch: Batch) -> Iterator[Aside]:
+    def _aside(self, batch: Batch, admitted: Mapping[int, Admitted]) -> Iterator[Aside]:
         """The rows that are not joined. Of several copies of a late row, the original counts."""
         yield from batch.aside
-        for stream, given in self.admitted.items():
+        for stream, given in admitted.items():
             for reason, rows in ((NO_TIME, given.no_time), (NULL_KEY, given.no_key)):
                 if rows is not None and rows.num_rows:
                     yield Aside(stream, reason, rows)
@@ -244,9 +248,9 @@ class Node:
             if late.num_rows:
                 yield Aside(stream, LATE, late)
 
-    def _advance(self, batch: Batch) -> None:
+    def _advance(self, batch: Batch, admitted: Mapping[int, Admitted]) -> None:
         """Move the watermarks as far as the streams have come."""
-        for stream, given in self.admitted.items():
+        for stream, given in admitted.items():
             self.newest[stream] = max(self.newest[stream], given.newest)
         for stream, newest in batch.newest.items():
             self.newest[stream] = max(self.newest[stream], newest)
@@ -258,9 +262,10 @@ class Node:
             )
             self.newest = progressed(self.query.streams, self.newest, self._heard, batch.clock)
 
-    def _joined(self, epoch: Epoch | None) -> Iterator[pa.RecordBatch]:
+    def _joined(
+        self, arrivals: dict[int, Arrivals], epoch: Epoch | None
+    ) -> Iterator[pa.RecordBatch]:
         """Join the batch; where the loop may choose the plan, in pieces that it looks at."""
-        arrivals = {stream: given.arrivals for stream, given in self.admitted.items()}
         watermarks, loop = self.watermarks, self._loop
         if loop is None or self.followed.holds(epoch):
             yield from self.engine.push(arrivals, watermarks)

@@ -241,10 +241,11 @@ class Task:
     def _write_segments(self, node: Node, live: Live, batch: Batch) -> int:
         """Write the rows of this batch and remove what has expired; the bytes written."""
         written, watermarks = 0, node.watermarks
-        for stream, given in sorted(node.admitted.items()):
+        for stream in sorted(batch.rows):
             rows, bodies = batch.rows[stream], batch.bodies.get(stream)
-            if given.is_late is not None:
-                rows, bodies = rows.filter(pa.array(~given.is_late)), None
+            is_late = node.is_late[stream]
+            if is_late is not None:
+                rows, bodies = rows.filter(pa.array(~is_late)), None
             if rows.num_rows:
                 body = encode_rows(rows) if bodies is None else b"".join(bodies)
                 times = event_times(rows.column(self.setup.query.streams[stream].time))
