@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import plait
+from plait.files.arena import Arena, Places
+from plait.files.sinks import late_paths
 from plait.node.epochs import Epoch
 from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
-from plait.runtime.arena import Arena, Places
-from plait.runtime.sinks import late_paths
-from plait.testing.processors import Cluster
+from plait.workshop.laws.processors import Cluster
 
 SOURCE = Path(plait.__file__).parent
 ROOT = Path(__file__).parent.parent
@@ -43,14 +43,14 @@ FORBIDDEN = {
 _BUILTINS = {"eval", "exec", "compile", "__import__"}
 
 STARTS_PROGRAMS = {
-    "runtime/spark/java.py": "asks an installed Java for its version",
-    "runtime/spark/requirements.py": "asks an installed Java for its version",
-    "bench/spark/launch.py": "runs each system of a benchmark in a process of its own",
-    "testing/torture/spark.py": "runs drivers of Spark that may be killed",
+    "hosts/spark/java.py": "asks an installed Java for its version",
+    "hosts/spark/requirements.py": "asks an installed Java for its version",
+    "workshop/bench/spark/launch.py": "runs each system of a benchmark in a process of its own",
+    "workshop/torture/spark.py": "runs drivers of Spark that may be killed",
 }
 IMPORTS_BY_NAME = {
     "__init__.py": "names in a table of this module",
-    "bench/catalogue.py": "names in the catalogue",
+    "workshop/bench/catalogue.py": "names in the catalogue",
     "cli/measuring.py": "names of parts of Plait",
 }
 
@@ -125,7 +125,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from plait.runtime.event_log import read_events
+from plait.files.event_log import read_events
 from plait.node.epochs import Epoch
 from plait.node.store import Live
 from plait.node.report import Report
@@ -138,7 +138,7 @@ from plait.plan.jtree import mjoin, parse_shape
 from plait.query.serde import query_from_dict
 from plait.query.sql.conditions import parse_condition
 from plait.query.sql.outputs import parse_select
-from plait.runtime.arena import Arena, Places
+from plait.files.arena import Arena, Places
 
 folder = Path(sys.argv[1])
 query = clique(3)
@@ -249,7 +249,7 @@ def test_nothing_in_data_is_executed(tmp_path: Path) -> None:
 def test_names_of_streams_and_joins_do_not_lead_out_of_their_folder(
     tmp_path: Path, name: str
 ) -> None:
-    from plait.runtime.spark.control import Control
+    from plait.hosts.spark.control import Control
 
     folder = tmp_path / "late"
     for given in (folder, folder / "late.csv"):
@@ -268,7 +268,7 @@ def test_everything_in_shared_places_is_private(
 ) -> None:
     import os
 
-    from plait.runtime.spark.control import Control
+    from plait.hosts.spark.control import Control
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = os.umask(0)
@@ -300,7 +300,7 @@ def test_the_pages_are_there_and_name_what_exists() -> None:
     assert "@" not in policy, "no addresses"
     for name in ("tests/test_security.py", "tests/laws/test_law5_arena.py"):
         assert name in page + policy and (ROOT / name).exists()
-    for name in ("runtime/private.py",):
+    for name in ("files/private.py",):
         assert name in page and (SOURCE / name).exists()
     for kind in ("checkpoint", "control directory", "arena", "inputs", "SQL text", "plan text",
                  "event logs"):  # fmt: skip

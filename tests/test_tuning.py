@@ -11,11 +11,11 @@ from random import Random
 import pytest
 
 import plait
-from plait.testing.tunings import NAMES, drawn_tuning
 from plait.tuning import USUAL, Tuning
+from plait.workshop.laws.tunings import NAMES, drawn_tuning
 
 SOURCE = Path(plait.__file__).parent
-HOSTED = ("kernels", "engine", "adapt", "node", "cluster", "runtime")
+HOSTED = ("kernels", "engine", "adapt", "node", "route", "files", "hosts")
 """The packages that run a query."""
 
 LAYOUT = "how data is laid out, not when"
@@ -66,35 +66,35 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "node.header": (LAYOUT, ("VERSION",)),
     "node.task": (TIMES, ("_AFTER_ALL_TIMES",)),
     "node.progress_text": (SHOWN, ("_MOST_SHOWN",)),
-    "cluster.rows": (LAYOUT, ("_NARROW",)),
-    "runtime.calibrate": (COMPUTED, ("_SECOND", "_PULL", "WORKLOADS")),
-    "runtime.heap": (
+    "route.rows": (LAYOUT, ("_NARROW",)),
+    "hosts.local.calibrate": (COMPUTED, ("_SECOND", "_PULL", "WORKLOADS")),
+    "hosts.heap": (
         "settings of the C library",
         ("_TRIM_THRESHOLD", "_LARGEST_FROM_HEAP", "_KEPT"),
     ),
-    "runtime.manifest": (LAYOUT, ("FORMAT", "_DIGEST_BYTES")),
-    "runtime.order": (TIMES, ("AFTER_ALL_TIMES",)),
-    "runtime.private": (HOST, ("_PRIVATE_FOLDER",)),
-    "runtime.replay": ("the default of a parameter", ("BATCH_ROWS", "UNDATED_ROWS")),
-    "runtime.room": ("times that no file has otherwise", ("_LONG_AGO",)),
-    "runtime.sinks": (
+    "files.manifest": (LAYOUT, ("FORMAT", "_DIGEST_BYTES")),
+    "hosts.local.order": (TIMES, ("AFTER_ALL_TIMES",)),
+    "files.private": (HOST, ("_PRIVATE_FOLDER",)),
+    "hosts.local.replay": ("the default of a parameter", ("BATCH_ROWS", "UNDATED_ROWS")),
+    "files.room": ("times that no file has otherwise", ("_LONG_AGO",)),
+    "files.sinks": (
         "sizes of the files written",
         ("ROW_GROUP_ROWS", "ROW_GROUP_BYTES", "LONGEST_NAME"),
     ),
-    "runtime.sources.bad": (SHOWN, ("DEFAULT_LIMIT", "LONGEST_TEXT", "_SHOWN")),
-    "runtime.sources.base": ("the default of a parameter", ("CHUNK_ROWS",)),
-    "runtime.sources.epoch": (TIMES, ("UNITS", "_YEAR_9999")),
-    "runtime.sources.lines": ("the default of a parameter", ("MAX_DEPTH", "_TRIMS")),
-    "runtime.sources.scan": (LAYOUT, ("RECORD",)),
-    "runtime.sources.types": (LAYOUT, ("WIDE", "_LEAST")),
-    "runtime.sources.text": ("the default of a parameter", ("BLOCK_BYTES", "MAX_RECORD_BYTES")),
-    "runtime.spark.damage": (HOST, ("_LOGS",)),
-    "runtime.spark.java": (HOST, ("OLDEST",)),
-    "runtime.spark.operator": ("caches of other runs", ("_MOST_ARENAS",)),
-    "runtime.spark.partitions": (HOST, ("SPARKS_DEFAULT",)),
-    "runtime.spark.requirements": (HOST, ("NEEDED", "JAVA")),
-    "runtime.spark.session": (HOST, ("SETTINGS",)),
-    "runtime.virtual": (COMPUTED, ("_SECOND", "_TINY")),
+    "files.sources.bad": (SHOWN, ("DEFAULT_LIMIT", "LONGEST_TEXT", "_SHOWN")),
+    "files.sources.base": ("the default of a parameter", ("CHUNK_ROWS",)),
+    "files.sources.epoch": (TIMES, ("UNITS", "_YEAR_9999")),
+    "files.sources.lines": ("the default of a parameter", ("MAX_DEPTH", "_TRIMS")),
+    "files.sources.scan": (LAYOUT, ("RECORD",)),
+    "files.sources.types": (LAYOUT, ("WIDE", "_LEAST")),
+    "files.sources.text": ("the default of a parameter", ("BLOCK_BYTES", "MAX_RECORD_BYTES")),
+    "hosts.spark.damage": (HOST, ("_LOGS",)),
+    "hosts.spark.java": (HOST, ("OLDEST",)),
+    "hosts.spark.operator": ("caches of other runs", ("_MOST_ARENAS",)),
+    "hosts.spark.partitions": (HOST, ("SPARKS_DEFAULT",)),
+    "hosts.spark.requirements": (HOST, ("NEEDED", "JAVA")),
+    "hosts.spark.session": (HOST, ("SETTINGS",)),
+    "hosts.virtual.host": (COMPUTED, ("_SECOND", "_TINY")),
 }
 """Numbers that modules may have of their own, and why."""
 

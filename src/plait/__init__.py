@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from plait.adapt.policy import Policy as Policy
     from plait.api import join as join
     from plait.api import sql as sql
-    from plait.runtime.spark.aside import each_batch as each_batch
-    from plait.runtime.spark.control import migrate as migrate
-    from plait.runtime.spark.control import release as release
-    from plait.runtime.spark.partitions import partitions as partitions
-    from plait.runtime.spark.progress import listen as listen
-    from plait.runtime.spark.progress import progress as progress
-    from plait.runtime.spark.requirements import check_environment as check_environment
-    from plait.runtime.spark.why import why as why
+    from plait.hosts.spark.aside import each_batch as each_batch
+    from plait.hosts.spark.control import migrate as migrate
+    from plait.hosts.spark.control import release as release
+    from plait.hosts.spark.partitions import partitions as partitions
+    from plait.hosts.spark.progress import listen as listen
+    from plait.hosts.spark.progress import progress as progress
+    from plait.hosts.spark.requirements import check_environment as check_environment
+    from plait.hosts.spark.why import why as why
 
 __version__ = "0.1.0"
 __all__ = [
@@ -39,14 +39,14 @@ _PLACES = {
     "Policy": "plait.adapt.policy",
     "join": "plait.api",
     "sql": "plait.api",
-    "check_environment": "plait.runtime.spark.requirements",
-    "each_batch": "plait.runtime.spark.aside",
-    "listen": "plait.runtime.spark.progress",
-    "migrate": "plait.runtime.spark.control",
-    "partitions": "plait.runtime.spark.partitions",
-    "progress": "plait.runtime.spark.progress",
-    "release": "plait.runtime.spark.control",
-    "why": "plait.runtime.spark.why",
+    "check_environment": "plait.hosts.spark.requirements",
+    "each_batch": "plait.hosts.spark.aside",
+    "listen": "plait.hosts.spark.progress",
+    "migrate": "plait.hosts.spark.control",
+    "partitions": "plait.hosts.spark.partitions",
+    "progress": "plait.hosts.spark.progress",
+    "release": "plait.hosts.spark.control",
+    "why": "plait.hosts.spark.why",
 }
 
 

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from plait.adapt.policy import Policy
+    from plait.hosts.local.run import Execution, Results
     from plait.optimize.budget import Budget
     from plait.optimize.planning import Planned
     from plait.optimize.statistics import Statistics
-    from plait.runtime.run import Execution, Results
 
 
 _OVERDRAFT = 0.05
@@ -156,13 +156,13 @@ class _Runnable:
         text = self._explained(plan)
         count = processors
         if count is None and (frame := next(filter(is_spark_frame, self.sources.values()), None)):
-            from plait.runtime.spark.frame import processor_count
+            from plait.hosts.spark.frame import processor_count
 
             count = processor_count(frame.sparkSession)
         if count is None:
             return text
-        from plait.cluster.explain import explain_routing
-        from plait.cluster.routing import route
+        from plait.route.explain import explain_routing
+        from plait.route.routing import route
 
         return f"{text}\n\n{explain_routing(self.query, route(self.query.graph, count))}"
 
@@ -172,8 +172,8 @@ class _Runnable:
         return explain(self.query, self.plan(plan))
 
     def run(self, **options: Any) -> Results:
-        """The results over tables or batches in this process; see `plait.runtime.run.run`."""
-        from plait.runtime.run import run
+        """The results over tables or batches in this process; see `plait.hosts.local.run.run`."""
+        from plait.hosts.local.run import run
 
         return run(self, **self._options(options))
 
@@ -189,7 +189,7 @@ class _Runnable:
         >>> [batch.to_pydict() for batch in under_way.results()], under_way.rows
         ([{'k': [1]}, {'k': [2]}], 4)
         """
-        from plait.runtime.run import Execution
+        from plait.hosts.local.run import Execution
 
         return Execution(self.query, self.sources, **self._options(options))
 
@@ -225,7 +225,7 @@ class _Runnable:
 
         A join over the results of another join needs a `name`, for `plait.progress`.
         """
-        from plait.runtime.spark.frame import results
+        from plait.hosts.spark.frame import results
 
         query = self.query
         for stream, source in self.sources.items():
@@ -345,7 +345,7 @@ def is_spark_frame(source: object) -> bool:
 
 def _schema(source: Any) -> pa.Schema:
     if is_spark_frame(source):
-        from plait.runtime.spark.schemas import arrow_schema
+        from plait.hosts.spark.schemas import arrow_schema
 
         return arrow_schema(source)
     return builder.schema_of(source)
@@ -356,7 +356,7 @@ def _watermarked(sources: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
     found = {}
     for name, source in sources.items():
         if is_spark_frame(source):
-            from plait.runtime.spark.watermarks import watermark_delays
+            from plait.hosts.spark.watermarks import watermark_delays
 
             delays = watermark_delays(source)
             if len(delays) == 1:

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from plait.errors import MemoryExceeded, PlanError
+from plait.hosts.local.host import LocalRun
 from plait.plan.examples import chain
 from plait.plan.jtree import mjoin, parse_shape
 from plait.plan.routed import Eddies
-from plait.runtime.local import LocalRun
 
 QUERY = chain(3)
 

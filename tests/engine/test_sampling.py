@@ -21,6 +21,7 @@ from plait.engine.states import Tuples
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
 from plait.errors import DisconnectedJoin, PlanError, StatisticsError
+from plait.files.arena import Arena, Places
 from plait.kernels.jit import Bytes
 from plait.kernels.memory import HEAP, Memory
 from plait.plan.examples import chain
@@ -29,9 +30,8 @@ from plait.plan.observed import Evidence
 from plait.query.bounds import Constraint, global_window
 from plait.query.expr import Call, Column, Expr
 from plait.query.query import Field, Query, Stream, make_query
-from plait.runtime.arena import Arena, Places
-from plait.testing.histories import History, cases
-from plait.testing.oracle import oracle
+from plait.workshop.laws.histories import History, cases
+from plait.workshop.oracle.answer import oracle
 
 Row = tuple[int, str, int, int | None]
 """Event time, the keys x and y, and a value."""

@@ -12,15 +12,15 @@ import plait
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.watermarks import watermarks_of
 from plait.errors import PlanError, QueryError, WindowError
+from plait.hosts.local.host import LocalRun
 from plait.plan.examples import clique
 from plait.plan.explain import explain
 from plait.plan.jtree import mjoin
 from plait.query.compare import difference
 from plait.query.query import Lateness, Query
 from plait.query.serde import query_from_dict, query_to_dict
-from plait.runtime.local import LocalRun
-from plait.testing.oracle import multiset, oracle, split_late
-from plait.testing.processors import Cluster
+from plait.workshop.laws.processors import Cluster
+from plait.workshop.oracle.answer import multiset, oracle, split_late
 
 ROW = pa.schema([("ts", pa.timestamp("us")), ("k", pa.int64())])
 

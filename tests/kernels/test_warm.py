@@ -19,12 +19,12 @@ import pyarrow.types as pt
 import pytest
 
 import plait.kernels
+from plait.hosts.local.host import LocalRun
 from plait.kernels.warm import warm
 from plait.plan.jtree import Node, mjoin, parse_shape
 from plait.query.bounds import Constraint, global_window
 from plait.query.expr import Call, Column, Expr
 from plait.query.query import Field, Query, Stream, make_query
-from plait.runtime.local import LocalRun
 
 KEYS = (
     pa.int64(), pa.int16(), pa.uint64(), pa.string(), pa.large_string(), pa.binary(3),

@@ -15,8 +15,8 @@ from plait.kernels.index import finished, new_cursor
 from plait.kernels.jit import Ints
 from plait.kernels.ring import ids_of
 from plait.kernels.window import Window
-from plait.testing.tunings import TUNINGS
 from plait.tuning import USUAL, Tuning
+from plait.workshop.laws.tunings import TUNINGS
 
 FAR = 2**62
 FIRST_IDS = (0, 0xFFFF_FF80, 0xFFFF_FFFF)

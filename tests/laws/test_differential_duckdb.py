@@ -13,17 +13,17 @@ from random import Random
 import pyarrow as pa
 import pytest
 
+from plait.hosts.local.host import LocalRun
 from plait.plan.enumerate import sample_plan
 from plait.query.bounds import Constraint, global_window
 from plait.query.expr import Call, Column, Expr, Literal
 from plait.query.query import Field, Output, Query, Stream, make_query
-from plait.runtime.local import LocalRun
-from plait.testing.checksum import checksum
-from plait.testing.duck import count_and_checksum
-from plait.testing.feeds import batches
-from plait.testing.generate import generate
-from plait.testing.specs import Burst, Key, Payload, StreamSpec
-from plait.testing.tunings import drawn_tuning
+from plait.workshop.laws.tunings import drawn_tuning
+from plait.workshop.oracle.checksum import checksum
+from plait.workshop.oracle.duck import count_and_checksum
+from plait.workshop.workloads.feeds import batches
+from plait.workshop.workloads.generate import generate
+from plait.workshop.workloads.specs import Burst, Key, Payload, StreamSpec
 
 SECOND = 1_000_000
 NUMBER = Payload("n", "sequence")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from plait.plan.jtree import mjoin
 from plait.query.query import Query
-from plait.testing.histories import History, Row, crowds
-from plait.testing.laws import difference
-from plait.testing.oracle import Result, event_times, multiset, oracle
-from plait.testing.processors import Cluster
+from plait.workshop.laws.checks import difference
+from plait.workshop.laws.histories import History, Row, crowds
+from plait.workshop.laws.processors import Cluster
+from plait.workshop.oracle.answer import Result, event_times, multiset, oracle
 
 SECOND = 1_000
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from plait.query.bounds import Constraint
 from plait.query.expr import Call, Column
 from plait.query.query import Field, Output, Query, Stream, make_query
-from plait.testing.histories import History, Row, cases, crowds
-from plait.testing.laws import Late, assert_lawful
-from plait.testing.oracle import oracle, split_late
 from plait.tuning import Tuning
+from plait.workshop.laws.checks import Late, assert_lawful
+from plait.workshop.laws.histories import History, Row, cases, crowds
+from plait.workshop.oracle.answer import oracle, split_late
 
 
 @given(cases())

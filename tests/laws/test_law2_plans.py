@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.plan.enumerate import all_plans, sample_plan
-from plait.testing.histories import History, cases, crowds
-from plait.testing.laws import assert_lawful, expected
+from plait.workshop.laws.checks import assert_lawful, expected
+from plait.workshop.laws.histories import History, cases, crowds
 
 COLLIDING = st.sampled_from((64, 0))
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plait.hosts.local.host import LocalRun
 from plait.plan.enumerate import all_plans, sample_plan
-from plait.runtime.local import LocalRun
-from plait.testing.histories import History, cases, crowds
-from plait.testing.laws import assert_lawful, difference, expected
-from plait.testing.oracle import Result, multiset
+from plait.workshop.laws.checks import assert_lawful, difference, expected
+from plait.workshop.laws.histories import History, cases, crowds
+from plait.workshop.oracle.answer import Result, multiset
 
 SEEDS = st.integers(0, 10**6)
 

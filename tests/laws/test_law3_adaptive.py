@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 
 from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
+from plait.hosts.local.host import LocalRun
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.enumerate import sample_plan
 from plait.plan.examples import chain
 from plait.plan.jtree import Node
 from plait.query.query import Query
-from plait.runtime.local import LocalRun
-from plait.testing.histories import History, cases, churns, crowds
-from plait.testing.lagging import lagging_history
-from plait.testing.laws import difference, expected
-from plait.testing.oracle import Result, multiset, oracle, split_late
-from plait.testing.policies import Lies, eager
-from plait.testing.processors import Cluster
 from plait.tuning import Tuning
+from plait.workshop.laws.checks import difference, expected
+from plait.workshop.laws.histories import History, cases, churns, crowds
+from plait.workshop.laws.lagging import lagging_history
+from plait.workshop.laws.policies import Lies, eager
+from plait.workshop.laws.processors import Cluster
+from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
 
 SEEDS = st.integers(0, 2**32)
 LIES = Lies(1)

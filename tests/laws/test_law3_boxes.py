@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from plait.engine.driver import Engine
 from plait.engine.saved import engine_from_state, engine_to_state
+from plait.hosts.local.host import LocalRun
 from plait.node.epochs import Epoch
 from plait.plan.boxes import boxes
 from plait.plan.enumerate import sample_plan
@@ -26,12 +27,11 @@ from plait.plan.jtree import Join, Leaf, Node, check_plan, joined, joins, parse_
 from plait.plan.migration import Order, Strategy
 from plait.plan.steps import stream_set
 from plait.query.query import Query
-from plait.runtime.local import LocalRun
-from plait.testing.histories import History, cases, crowds
-from plait.testing.lagging import lagging_history
-from plait.testing.laws import difference, expected
-from plait.testing.oracle import Result, multiset, oracle, split_late
-from plait.testing.processors import Cluster
+from plait.workshop.laws.checks import difference, expected
+from plait.workshop.laws.histories import History, cases, crowds
+from plait.workshop.laws.lagging import lagging_history
+from plait.workshop.laws.processors import Cluster
+from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
 
 SEEDS = st.integers(0, 10**6)
 WAYS: list[tuple[Strategy, Order]] = [

@@ -21,6 +21,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plait.files.arena import Arena, Places
+from plait.hosts.local.host import LocalRun
 from plait.node.epochs import Epoch
 from plait.node.store import Engines
 from plait.plan.enumerate import all_plans, sample_plan
@@ -29,13 +31,11 @@ from plait.plan.jtree import Node
 from plait.plan.migration import Order, Strategy
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query
-from plait.runtime.arena import Arena, Places
-from plait.runtime.local import LocalRun
-from plait.testing.histories import History, cases, crowds
-from plait.testing.lagging import lagging_history
-from plait.testing.laws import difference, expected
-from plait.testing.oracle import Result, multiset, oracle, split_late
-from plait.testing.processors import Cluster
+from plait.workshop.laws.checks import difference, expected
+from plait.workshop.laws.histories import History, cases, crowds
+from plait.workshop.laws.lagging import lagging_history
+from plait.workshop.laws.processors import Cluster
+from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
 
 Way = tuple[Strategy, Order]
 MOVING: Way = ("moving-state", "any")

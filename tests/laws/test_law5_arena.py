@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 
 from plait.adapt.policy import Policy
 from plait.engine.saved import engine_from_state, engine_to_state
+from plait.files.arena import Arena, Places
+from plait.files.manifest import Subject, decode, encode, query_digest
 from plait.kernels.jit import Array
 from plait.kernels.memory import HEAP, Memory
 from plait.node.epochs import Epoch
@@ -31,13 +33,11 @@ from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.bounds import global_window
 from plait.query.expr import Call, Column
 from plait.query.query import Field, Query, Stream, make_query
-from plait.runtime.arena import Arena, Places
-from plait.runtime.manifest import Subject, decode, encode, query_digest
-from plait.testing.histories import History, cases, crowds
-from plait.testing.laws import difference
-from plait.testing.oracle import Result, multiset, oracle, split_late
-from plait.testing.processors import Cluster
-from plait.testing.tunings import drawn_tuning
+from plait.workshop.laws.checks import difference
+from plait.workshop.laws.histories import History, cases, crowds
+from plait.workshop.laws.processors import Cluster
+from plait.workshop.laws.tunings import drawn_tuning
+from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
 
 LOOSE = Policy(confidence=0.0, margin=0.0, least=0.0, payback=0.0, confirm=1, drift=0.0)
 """Goes over to another plan at the least occasion."""

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plait.files.arena import Arena, Places
 from plait.node.store import Engines, OwnEngines
-from plait.runtime.arena import Arena, Places
-from plait.testing.histories import History, cases, crowds
-from plait.testing.laws import assert_lawful_on_processors
+from plait.workshop.laws.checks import assert_lawful_on_processors
+from plait.workshop.laws.histories import History, cases, crowds
 
 
 @settings(max_examples=60)

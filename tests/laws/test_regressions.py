@@ -12,16 +12,16 @@ import pytest
 import plait
 from plait.adapt.policy import Policy
 from plait.api import Join
+from plait.hosts.local.host import LocalRun
 from plait.plan.examples import keyed
 from plait.plan.jtree import parse_shape
 from plait.query.bounds import global_window
 from plait.query.expr import Call, Column
 from plait.query.query import Field, Stream, make_query
-from plait.runtime.local import LocalRun
-from plait.testing.histories import History, Row
-from plait.testing.laws import assert_lawful
-from plait.testing.processors import Cluster
 from plait.tuning import Tuning
+from plait.workshop.laws.checks import assert_lawful
+from plait.workshop.laws.histories import History, Row
+from plait.workshop.laws.processors import Cluster
 
 
 def _row(ts: int) -> Row:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plait.hosts.local.host import LocalRun
 from plait.query.expr import Column
 from plait.query.query import Output
-from plait.runtime.local import LocalRun
-from plait.testing.histories import History, cases
+from plait.workshop.laws.histories import History, cases
 
 
 @settings(max_examples=60)

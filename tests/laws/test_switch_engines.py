@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plait.hosts.local.host import LocalRun
 from plait.plan.enumerate import sample_plan
 from plait.plan.jtree import mjoin
 from plait.plan.routed import POLICIES, Eddies, Plan, Teddies
-from plait.runtime.local import LocalRun
-from plait.testing.histories import History, cases, crowds
-from plait.testing.laws import difference, expected
-from plait.testing.oracle import Result, multiset
+from plait.workshop.laws.checks import difference, expected
+from plait.workshop.laws.histories import History, cases, crowds
+from plait.workshop.oracle.answer import Result, multiset
 
 SEEDS = st.integers(0, 10**6)
 

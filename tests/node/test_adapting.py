@@ -21,6 +21,7 @@ from plait.engine.driver import Engine
 from plait.engine.migrate.strategy import Migrated, migrate
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import MigrationError
+from plait.hosts.local.host import LocalRun
 from plait.node import node
 from plait.node.adapting import Adapting
 from plait.optimize.budget import Budget
@@ -29,9 +30,8 @@ from plait.optimize.statistics import Estimate, Statistics
 from plait.plan.jtree import parse_shape
 from plait.plan.migration import Migration
 from plait.query.query import Query
-from plait.runtime.local import LocalRun
-from plait.testing.processors import Cluster
 from plait.tuning import Tuning
+from plait.workshop.laws.processors import Cluster
 
 FIRST, SECOND = (parse_shape(QUERY, s) for s in ("(s0 (s1 s2))", "((s0 s1) s2)"))
 

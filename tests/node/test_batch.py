@@ -5,13 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from plait.cluster.packets import Packer
-from plait.cluster.routing import route
 from plait.engine.admission import NULL_KEY
 from plait.errors import SourceError, UnknownStream
 from plait.node.batch import Batch, batch_of_packets, batch_of_rows
 from plait.plan.examples import chain, clique
 from plait.query.query import Query
+from plait.route.packets import Packer
+from plait.route.routing import route
 
 QUERY = clique(2)
 

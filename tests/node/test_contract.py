@@ -6,7 +6,6 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from plait.cluster.routing import route
 from plait.errors import CheckpointMismatch
 from plait.node.contract import (
     FORMAT,
@@ -19,6 +18,7 @@ from plait.node.contract import (
 from plait.plan.examples import trades_quotes_news as query
 from plait.query.expr import Column
 from plait.query.query import Field, Output, Query, Stream
+from plait.route.routing import route
 
 
 def made(asked: Query = query, seed: int | None = None) -> Contract:

@@ -11,7 +11,7 @@ from plait.node.epochs import Epoch
 from plait.plan.examples import clique
 from plait.plan.jtree import Node, mjoin, parse_shape
 from plait.plan.routed import Teddies
-from plait.testing.processors import Cluster
+from plait.workshop.laws.processors import Cluster
 
 QUERY = clique(3)
 TREE = parse_shape(QUERY, "((a b) c)")

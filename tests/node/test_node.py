@@ -20,8 +20,8 @@ from plait.optimize.costs import DEFAULT
 from plait.plan.examples import clique
 from plait.plan.jtree import parse_shape
 from plait.plan.routed import Teddies
-from plait.testing.oracle import Result, multiset
-from plait.testing.policies import eager
+from plait.workshop.laws.policies import eager
+from plait.workshop.oracle.answer import Result, multiset
 
 QUERY = clique(3)
 TREE, OTHER = parse_shape(QUERY, "((a b) c)"), parse_shape(QUERY, "(a (b c))")

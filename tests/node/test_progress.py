@@ -8,7 +8,7 @@ from plait.node.store import OwnEngines
 from plait.plan.examples import chain
 from plait.plan.jtree import mjoin
 from plait.query.query import Query
-from plait.testing.processors import Cluster
+from plait.workshop.laws.processors import Cluster
 
 SECOND = 1_000_000
 

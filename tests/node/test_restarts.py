@@ -16,7 +16,7 @@ from plait.plan.examples import clique, keyed
 from plait.plan.jtree import mjoin
 from plait.query.expr import Call, Column, Literal
 from plait.query.query import Query
-from plait.testing.processors import Cluster
+from plait.workshop.laws.processors import Cluster
 
 SECOND = 1_000_000
 QUERY = clique(2)

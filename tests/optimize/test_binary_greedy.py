@@ -6,11 +6,11 @@ import statistics
 
 import pytest
 
-from plait.experiments.qualified_settings import draw
 from plait.optimize.binary_dp import binary_dp
 from plait.optimize.binary_greedy import binary_greedy, by_pairs, one_by_one
 from plait.optimize.candidate import inner
 from plait.plan.jtree import check_plan
+from plait.workshop.experiments.qualified_settings import draw
 
 
 @pytest.mark.parametrize("streams", [5, 7])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.optimize.conftest import brute_force
 
-from plait.experiments.qualified_settings import draw
 from plait.optimize.budget import Budget
 from plait.optimize.candidate import Joins
 from plait.optimize.choose import choose
 from plait.optimize.pareto import pareto_finder
+from plait.workshop.experiments.qualified_settings import draw
 
 
 def test_without_limits_the_plan_has_the_least_cpu(joins: Joins) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from plait.experiments.qualified_settings import draw
 from plait.optimize.candidate import inner
 from plait.optimize.layer_one import best_binary
 from plait.optimize.local_search import local_search, neighbours
 from plait.plan.jtree import check_plan
+from plait.workshop.experiments.qualified_settings import draw
 
 
 def test_neighbours_differ_by_one_state() -> None:

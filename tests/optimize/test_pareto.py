@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from plait.experiments.qualified_settings import draw
 from plait.optimize.budget import Budget
 from plait.optimize.candidate import Joins
 from plait.optimize.jtree_finder import jtree_finder
 from plait.optimize.pareto import pareto_finder
+from plait.workshop.experiments.qualified_settings import draw
 
 
 def _frontier(points: list[tuple[float, float]]) -> list[tuple[float, float]]:

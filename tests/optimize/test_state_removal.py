@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from plait.experiments.qualified_settings import draw
 from plait.optimize.budget import Budget
 from plait.optimize.candidate import inner
 from plait.optimize.layer_one import best_binary
 from plait.optimize.state_removal import ratio, removals, state_removal
 from plait.plan.jtree import check_plan
+from plait.workshop.experiments.qualified_settings import draw
 
 
 def test_each_removal_takes_exactly_one_state_away() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from plait.experiments.qualified_settings import draw
 from plait.optimize.budget import Budget
 from plait.optimize.candidate import Joins, inner
 from plait.optimize.examples import long_chain_model
 from plait.optimize.state_selection import edges, merge, state_selection
 from plait.plan.jtree import check_plan
+from plait.workshop.experiments.qualified_settings import draw
 
 
 def test_edges_are_counted_in_the_probe_orders() -> None:

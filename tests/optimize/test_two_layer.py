@@ -7,7 +7,6 @@ from collections import Counter
 import pytest
 from tests.optimize.conftest import brute_force
 
-from plait.experiments.qualified_settings import draw
 from plait.optimize.budget import Budget
 from plait.optimize.candidate import Joins, kind
 from plait.optimize.examples import long_chain_model
@@ -15,6 +14,7 @@ from plait.optimize.outcome import floor
 from plait.optimize.pareto import pareto_finder
 from plait.optimize.two_layer import two_layer
 from plait.plan.jtree import check_plan
+from plait.workshop.experiments.qualified_settings import draw
 
 
 @pytest.mark.parametrize("streams", [3, 4, 5, 6])

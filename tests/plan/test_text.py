@@ -18,14 +18,14 @@ import plait
 from plait.api import Sql
 from plait.cli import main
 from plait.errors import MigrationError, PlaitError, PlanError
+from plait.hosts.local.run import run_tables
+from plait.hosts.spark.control import Control, register
 from plait.node.report import Report
 from plait.plan.examples import clique
 from plait.plan.jtree import Join, Leaf, mjoin, parse_shape
 from plait.plan.routed import Eddies, Teddies
 from plait.plan.serde import dumps, to_dict
 from plait.plan.text import MOST_TEXT, Given, read_plan, read_router, read_tree
-from plait.runtime.run import run_tables
-from plait.runtime.spark.control import Control, register
 
 SQL = "SELECT a.k FROM a JOIN b ON a.k = b.k JOIN c ON b.j = c.j WITHIN 5 SECONDS"
 TABLES = {
@@ -136,7 +136,7 @@ class Doors:
         self._folder, self._capsys = folder, capsys
         self._ran: list[object] = []
         monkeypatch.setattr(
-            "plait.runtime.spark.frame.results",
+            "plait.hosts.spark.frame.results",
             lambda query, frames, plan, *_: self._ran.append(plan),
         )
         for name, table in TABLES.items():

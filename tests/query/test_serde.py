@@ -23,8 +23,8 @@ from plait.query.expr import OPERATORS, Call, Cast, Column, Expr, Literal
 from plait.query.query import Field, Output, Query, Stream, make_query, narrowed
 from plait.query.serde import query_from_dict, query_to_dict
 from plait.query.sql import parse_query
-from plait.testing.histories import cases, crowds
-from plait.testing.queries import plain_queries, queries
+from plait.workshop.laws.histories import cases, crowds
+from plait.workshop.laws.queries import plain_queries, queries
 
 Data = dict[str, Any]
 

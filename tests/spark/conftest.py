@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from plait.runtime.spark.session import local_session
+from plait.hosts.spark.session import local_session
 
 
 @pytest.fixture(scope="session")

@@ -16,9 +16,9 @@ from tests.adapt.conftest import QUERY, batches
 import plait
 from plait.adapt.replay import replay
 from plait.api import Join
-from plait.runtime.event_log import read_events
-from plait.runtime.local import LocalRun
-from plait.testing.oracle import Result, multiset
+from plait.files.event_log import read_events
+from plait.hosts.local.host import LocalRun
+from plait.workshop.oracle.answer import Result, multiset
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

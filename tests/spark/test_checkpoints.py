@@ -1,6 +1,6 @@
 """Checkpoints: those of earlier versions, those of other queries, and disks that refuse.
 
-`plait.testing.golden` holds checkpoints of earlier versions. Before the format of the state
+`plait.workshop.laws.golden` holds checkpoints of earlier versions. Before the format of the state
 changes, write another one and keep the old ones:
 
     PLAIT_WRITE_GOLDEN=NAME python -m pytest -n 0 tests/spark/test_checkpoints.py -k golden
@@ -25,10 +25,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 import plait
 from plait.api import Join
 from plait.errors import CheckpointMismatch, StorageError
-from plait.runtime.spark.checkpoint import stored_contracts
-from plait.testing import golden
-from plait.testing.golden import CHANGELOG, CHECKPOINTS, WRITTEN, golden_query, golden_rows
-from plait.testing.oracle import Result, multiset, oracle, split_late
+from plait.hosts.spark.checkpoint import stored_contracts
+from plait.workshop.laws import golden
+from plait.workshop.laws.golden import CHANGELOG, CHECKPOINTS, WRITTEN, golden_query, golden_rows
+from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -196,7 +196,7 @@ def test_oracle_a_restarted_query_routes_by_the_seed_of_its_checkpoint(
     found, _ = run(question(spark, tmp_path, 2), checkpoint)
     (seed,) = {json.loads(text)["hash"] for text in stored_contracts(spark, str(checkpoint))}
     assert int(seed, 16) >= 0
-    monkeypatch.setattr("plait.runtime.spark.frame._SEEDS", {})
+    monkeypatch.setattr("plait.hosts.spark.frame._SEEDS", {})
     asked = question(spark, tmp_path, BATCHES)
     found += run(asked, checkpoint)[0]
     assert found == answer(asked, BATCHES)

@@ -35,9 +35,9 @@ from tests.spark.test_checkpoints import answer, question
 import plait
 from plait.api import Join
 from plait.errors import CheckpointDamaged, CheckpointMismatch, MissingRequirement, PlaitError
+from plait.hosts.spark.control import Control
 from plait.plan.jtree import parse_shape
-from plait.runtime.spark.control import Control
-from plait.testing.oracle import Result, multiset
+from plait.workshop.oracle.answer import Result, multiset
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # the name everybody uses
 
 import plait
 from plait.errors import DuplicateName
-from plait.runtime.spark import frame
-from plait.runtime.spark.watermarks import watermark_delays, without_watermark
+from plait.hosts.spark import frame
+from plait.hosts.spark.watermarks import watermark_delays, without_watermark
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -21,9 +21,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 import plait
 from plait.api import Join
 from plait.errors import CheckpointMismatch, PlanError
+from plait.hosts.spark.progress import reports_of
 from plait.node.progress import Progress
-from plait.runtime.spark.progress import reports_of
-from plait.testing.oracle import Result, multiset, oracle, split_late
+from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from plait.testing.torture.killpoints import CLUSTER, LOCAL, POINTS, Order, Orders
-from plait.testing.torture.spark import Driver, run_story
-from plait.testing.torture.spark_rounds import Story, random_story
-from plait.testing.torture.tally import Tally
+from plait.workshop.torture.killpoints import CLUSTER, LOCAL, POINTS, Order, Orders
+from plait.workshop.torture.spark import Driver, run_story
+from plait.workshop.torture.spark_rounds import Story, random_story
+from plait.workshop.torture.tally import Tally
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

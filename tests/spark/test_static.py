@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import plait
 from plait.errors import SourceError, TimeColumnError
-from plait.testing.oracle import multiset, oracle
+from plait.workshop.oracle.answer import multiset, oracle
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

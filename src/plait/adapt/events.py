@@ -1,4 +1,4 @@
-"""What the loop did, one event after the other; `plait.runtime.event_log` keeps them in files.
+"""What the loop did, one event after the other; `plait.files.event_log` keeps them in files.
 
 started      the question, the plan, the policy, the budget and the costs
 compared     plans were compared: what was known, what was decided, and why

@@ -431,7 +431,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code is 0, 1 (a claim failed), 2 (error), 128 + signal."""
     from plait.cli.show import show_error
     from plait.cli.signals import Stopped, stoppable
-    from plait.runtime.heap import keep_freed_memory
+    from plait.hosts.heap import keep_freed_memory
 
     keep_freed_memory()
     usage_error = typer.BadParameter.__base__
@@ -489,6 +489,6 @@ def _leave_standard_output() -> None:
 
 def _abandon_drafts() -> None:
     """Remove the files in the making, if the module that makes them was needed at all."""
-    drafts = sys.modules.get("plait.runtime.drafts")
+    drafts = sys.modules.get("plait.files.drafts")
     if drafts is not None:
         drafts.abandon_drafts()

@@ -22,11 +22,11 @@ from plait.cli.market import DISORDER, QUERY, WATERMARK, market
 from plait.cli.outputs import show_table
 from plait.cli.show import aligned, count, moment, on_terminal, say, size
 from plait.errors import PlaitError
+from plait.hosts.local.run import Execution
+from plait.hosts.spark import java
 from plait.query.durations import show_micros
-from plait.runtime.run import Execution
-from plait.runtime.spark import java
-from plait.testing.checksum import checksum_batches
-from plait.testing.duck import count_and_checksum
+from plait.workshop.oracle.checksum import checksum_batches
+from plait.workshop.oracle.duck import count_and_checksum
 
 BATCH_SECONDS = 0.5
 SPARK_BATCH_SECONDS = 5.0

@@ -71,7 +71,7 @@ def run_on_spark(
     tables: Mapping[str, pa.Table], text: str, watermark: str, batch_seconds: float, scratch: Path
 ) -> Iterator[Ran]:
     """Run a query on a Spark of its own, showing its progress; Spark ends with the context."""
-    from plait.runtime.spark.session import local_session
+    from plait.hosts.spark.session import local_session
 
     number = write_arrivals(tables, batch_seconds, scratch / "in")
     log = scratch / "spark.log"
@@ -137,7 +137,7 @@ def _run(asked: Sql, number: int, scratch: Path) -> tuple[list[Batch], float]:
 
 
 def _show_new(query: Any, batches: list[Batch]) -> None:
-    from plait.runtime.spark.progress import reports_of
+    from plait.hosts.spark.progress import reports_of
 
     for progress in query.recentProgress:
         reports = reports_of(progress)

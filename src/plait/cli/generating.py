@@ -15,10 +15,10 @@ from plait.cli.market import MARKET
 from plait.cli.outputs import make_directory
 from plait.cli.show import say, size
 from plait.errors import OutputExists, PlaitError, did_you_mean
-from plait.runtime.drafts import Draft, writing
-from plait.runtime.sinks import file_name
-from plait.testing.generate import Format, write_streams
-from plait.testing.specs import StreamSpec, distinct_names, specs_from_json
+from plait.files.drafts import Draft, writing
+from plait.files.sinks import file_name
+from plait.workshop.workloads.generate import Format, write_streams
+from plait.workshop.workloads.specs import StreamSpec, distinct_names, specs_from_json
 
 PRESETS = {"market": MARKET}
 

@@ -22,14 +22,14 @@ from plait.errors import (
     UnknownStream,
     did_you_mean,
 )
+from plait.files.drafts import FileId, file_id
+from plait.files.sources import EpochSource, Source, check_time, open_source
+from plait.files.sources.bad import DEFAULT_LIMIT
+from plait.files.sources.epoch import UNITS
+from plait.files.sources.files import input_files
+from plait.files.sources.types import parse_type
 from plait.plan.routed import Plan
 from plait.plan.text import read_router
-from plait.runtime.drafts import FileId, file_id
-from plait.runtime.sources import EpochSource, Source, check_time, open_source
-from plait.runtime.sources.bad import DEFAULT_LIMIT
-from plait.runtime.sources.epoch import UNITS
-from plait.runtime.sources.files import input_files
-from plait.runtime.sources.types import parse_type
 
 MOST_TEXT = 64 << 20
 """Bytes of a query, a plan or a description of streams."""

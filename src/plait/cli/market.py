@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plait.testing.generate import generate
-from plait.testing.specs import StreamSpec, specs_from_json
+from plait.workshop.workloads.generate import generate
+from plait.workshop.workloads.specs import StreamSpec, specs_from_json
 
 MARKET = """\
 {"streams": [

@@ -15,9 +15,12 @@ import typer
 from plait.cli.inputs import named
 from plait.cli.show import aligned, console, on_terminal, say
 from plait.errors import PlaitError
-from plait.runtime.drafts import write_whole, writing
+from plait.files.drafts import write_whole, writing
 
-_REGISTRIES = {"bench": "plait.bench.registry", "experiment": "plait.experiments.registry"}
+_REGISTRIES = {
+    "bench": "plait.workshop.bench.registry",
+    "experiment": "plait.workshop.experiments.registry",
+}
 _QUIET = 2.0
 """Seconds between two notes where they cannot replace each other."""
 _NOUNS = {"bench": "benchmark", "experiment": "experiment"}

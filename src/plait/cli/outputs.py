@@ -12,14 +12,14 @@ import pyarrow as pa
 from plait.adapt.events import Event
 from plait.cli.show import aligned, cell, count, say
 from plait.errors import PlaitError
+from plait.files.drafts import Draft, FileId, writing
+from plait.files.event_log import write_events
+from plait.files.sinks import EXTENSIONS, FileSink, Sink, late_paths
+from plait.files.sources import Source
+from plait.files.sources.bad import BAD_ROWS_SCHEMA, bad_rows_batch
+from plait.hosts.local.replay import Order
+from plait.hosts.local.run import late_schema
 from plait.query.query import Query
-from plait.runtime.drafts import Draft, FileId, writing
-from plait.runtime.event_log import write_events
-from plait.runtime.replay import Order
-from plait.runtime.run import late_schema
-from plait.runtime.sinks import EXTENSIONS, FileSink, Sink, late_paths
-from plait.runtime.sources import Source
-from plait.runtime.sources.bad import BAD_ROWS_SCHEMA, bad_rows_batch
 
 PREVIEW_ROWS = 10
 

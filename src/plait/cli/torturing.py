@@ -11,7 +11,7 @@ import typer
 
 from plait.cli.show import console, on_terminal, say
 from plait.errors import MissingRequirement
-from plait.runtime.drafts import write_whole, writing
+from plait.files.drafts import write_whole, writing
 
 _NEEDED = {"hypothesis": "hypothesis", "duckdb": "duckdb"}
 
@@ -21,11 +21,11 @@ def torture(
 ) -> None:
     """Run a campaign, or one case; exit with 1 if an answer was wrong."""
     _check_packages()
-    from plait.testing.torture.campaign import Failure, campaign, repeat
+    from plait.workshop.torture.campaign import Failure, campaign, repeat
 
     failures: list[Failure] = []
     if host == "spark":
-        from plait.testing.torture import spark
+        from plait.workshop.torture import spark
 
         found = spark.campaign(seconds, seed, say) if case is None else spark.repeat(case, say)
         tally, failures = found

@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from plait.cluster.packets import Packet
-from plait.cluster.rows import decode_rows
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import SourceError
 from plait.query.query import Query
+from plait.route.packets import Packet
+from plait.route.rows import decode_rows
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
 

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from plait.cluster.packets import lean
-from plait.cluster.routing import Routing
 from plait.errors import CheckpointMismatch
 from plait.plan.steps import on_arrival
 from plait.query.bounds import show
 from plait.query.names import bare, quoted
 from plait.query.query import Query
+from plait.route.packets import lean
+from plait.route.routing import Routing
 
 FORMAT = 1
 """The format of headers and segments; a checkpoint of another format is refused."""
@@ -86,7 +86,7 @@ def routing_seed(stored: Sequence[str], asked: Contract, fresh: int) -> int | No
     contracts of all joins in it; among several, the one that asks the same.
 
     >>> from plait.plan.examples import clique
-    >>> from plait.cluster.routing import route
+    >>> from plait.route.routing import route
     >>> asked = contract(clique(3), route(clique(3).graph, 2))
     >>> routing_seed([], asked, 7), routing_seed([asked.to_json()], asked, 7)
     (7, None)
@@ -105,7 +105,7 @@ def check_contract(stored: str | None, asked: Contract) -> None:
     """Refuse state that was written for something else, and say what differs.
 
     >>> from plait.plan.examples import clique
-    >>> from plait.cluster.routing import route
+    >>> from plait.route.routing import route
     >>> two, four = (contract(clique(3), route(clique(3).graph, n)) for n in (2, 4))
     >>> check_contract(two.to_json(), two)
     >>> check_contract(two.to_json(), four)

@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from plait.cluster.rows import decode_rows, encode_rows, gathered
 from plait.engine.times import BEFORE_ALL_TIMES, event_times
 from plait.engine.watermarks import watermarks_of
 from plait.errors import CheckpointDamaged
@@ -35,6 +34,7 @@ from plait.node.node import Clock, Node, Setup
 from plait.node.report import Report, added, plus
 from plait.node.store import Engines, Live, Store
 from plait.query.durations import show_micros
+from plait.route.rows import decode_rows, encode_rows, gathered
 from plait.tuning import Tuning
 
 _AFTER_ALL_TIMES = 2**63 - 1

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plait.bench.workloads import keyed_query, keyed_tables
 from plait.engine.counters import InputCounters
 from plait.engine.driver import Engine
 from plait.engine.migrate.moving_state import all_tuples
@@ -17,12 +16,13 @@ from plait.engine.tactics.operators import Operator
 from plait.engine.tactics.parallel_track import ParallelTrack
 from plait.engine.tactics.tree import TreeTactic
 from plait.errors import MemoryExceeded, MigrationError
+from plait.hosts.local.host import LocalRun
 from plait.kernels.ring import ids_of
 from plait.plan.boxes import boxes
 from plait.plan.jtree import joins, parse_shape
 from plait.query.query import Query
-from plait.runtime.local import LocalRun
-from plait.testing.checksum import checksum
+from plait.workshop.oracle.checksum import checksum
+from plait.workshop.workloads.keyed import keyed_query, keyed_tables
 
 SECOND = 1_000_000
 OLD, NEW = "((s0 s1) s2)", "(s0 (s1 s2))"

@@ -26,8 +26,8 @@ from plait.plan.jtree import Join, Leaf, joins, parse_shape
 from plait.query.bounds import Constraint, global_window
 from plait.query.expr import Call, Column
 from plait.query.query import Field, Output, Query, Stream, make_query
-from plait.testing.histories import History, cases
 from plait.tuning import Tuning
+from plait.workshop.laws.histories import History, cases
 
 SHAPES = ("(a b c)", "((a b) c)", "(a (b c))", "((a c) b)")
 WINDOW = 20

@@ -1,0 +1,1 @@
+"""What touches files: sources, sinks, event logs, private folders, and engines in shared memory."""

@@ -1,0 +1,1 @@
+"""Hosts: where nodes run. Each owns its clock, storage, commit and transport."""

@@ -1,0 +1,1 @@
+"""One node in this process, over sources, with nothing to store or commit."""

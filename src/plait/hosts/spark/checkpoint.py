@@ -1,0 +1,97 @@
+"""Looking at a checkpoint before a query starts with it.
+
+Processors check their contract when the query runs, whatever happens; but then the query has been
+started, and the error comes from a task. Where the location is known beforehand, the same is found
+out here, with Spark's own readers of state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from plait.errors import CheckpointMismatch
+from plait.hosts.spark.damage import damaged, find_damage, local_path
+from plait.node.contract import Contract, check_contract
+
+_OPERATOR = "transformWithStateInPandasExec"
+_NO_SUCH_VARIABLE = "STDS_INVALID_OPTION_VALUE"
+_REMEDY = "choose a new or an empty directory as the checkpoint location"
+
+
+def check_checkpoint(stored: Sequence[str], asked: Contract) -> None:
+    """Refuse the checkpoint of another query, by the contracts in it; a new one has none."""
+    for text in stored:
+        try:
+            return check_contract(text, asked)
+        except CheckpointMismatch:
+            continue
+    if stored:  # the first one says what differs
+        check_contract(stored[0], asked)
+    return None
+
+
+def stored_contracts(session: SparkSession, location: str) -> list[str]:
+    """The contracts of the joins in a checkpoint, none if it is new.
+
+    Refuses a location that is no checkpoint, a damaged one, and that of a query without a join of
+    Plait.
+    """
+    path = local_path(location)
+    if path is not None:
+        if not is_checkpoint(path):
+            return []
+        if find_damage(path, state=False) is not None:
+            raise damaged(location)
+    try:
+        operators = session.read.format("state-metadata").load(location)
+        joins = operators.where(operators.operatorName == _OPERATOR).select("operatorId")
+        ids = sorted({int(row[0]) for row in joins.collect()})
+        contracts = {text for number in ids for text in _stored(session, location, number)}
+    except Exception as error:  # of PySpark, of Py4J or of Java, whichever part of Spark fails
+        if path is None and isinstance(error, PySparkException):
+            return []  # there is nothing yet, as far as this file system tells
+        raise damaged(location, error) from error
+    if not contracts:
+        raise CheckpointMismatch(
+            f"the checkpoint {location} was written by a query without a join of Plait",
+            remedy=_REMEDY,
+        )
+    return sorted(contracts)
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether there is a checkpoint to go on from; refuses what is neither that nor nothing."""
+    if not path.exists():
+        return False
+    if not path.is_dir():
+        raise CheckpointMismatch(f"the checkpoint {path} is a file", remedy=_REMEDY)
+    names = sorted(entry.name for entry in path.iterdir())
+    if not names:
+        return False
+    if "metadata" not in names and "offsets" in names and "commits" in names:
+        raise damaged(str(path))
+    if "metadata" in names and "offsets" not in names and "commits" not in names:
+        return False  # a driver that died just after it had begun
+    if "metadata" not in names or "offsets" not in names:
+        some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        raise CheckpointMismatch(
+            f"{path} is a directory with other things ({some}), not a checkpoint", remedy=_REMEDY
+        )
+    commits = path / "commits"
+    return commits.is_dir() and any(entry.name.isdigit() for entry in commits.iterdir())
+
+
+def _stored(session: SparkSession, location: str, operator: int) -> list[str]:
+    """The contracts in the state of an operator; none if it is not one of Plait."""
+    reader = session.read.format("statestore").option("operatorId", operator)
+    try:
+        rows = reader.option("stateVarName", "contract").load(location)
+    except PySparkException as error:
+        if str(error.getCondition()).startswith(_NO_SUCH_VARIABLE):
+            return []
+        raise
+    return [str(row[0]) for row in rows.select("value.text").collect()]

@@ -1,0 +1,260 @@
+"""The control directory: what the driver decides while a query runs, and what processors report.
+
+    epochs/000001.json            a decision, immutable; see `decisions`
+    reports/QUERY/17-0.json       what processor 0 did in batch 17; the last hundred or so
+    events/0.jsonl                what the adaptive loop of processor 0 decided, and why
+
+Every processor looks for the newest epoch at the beginning of a batch. So the folder has to be one
+that driver and executors reach: in the checkpoint if `to_df` was told one in the file system, else
+a temporary folder of this host, which serves local masters only.
+
+Where the folder is not shared, reports travel beside the results, through Spark's `observe`. That
+costs each result about as much as finding it did, so it is the second choice.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from plait.engine.migrate.strategy import check_request
+from plait.errors import MigrationError, SourceError
+from plait.files.event_log import write_events
+from plait.files.private import is_private, make_private, plain, remove_private
+from plait.files.sinks import file_name
+from plait.hosts.spark.damage import local_path
+from plait.hosts.spark.decisions import Decisions, reason_of
+from plait.node.epochs import Epoch
+from plait.node.report import Report
+from plait.plan.jtree import Join, Leaf, Node
+from plait.plan.migration import Strategy
+from plait.plan.text import Given, read_plan
+from plait.query.query import Query
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_FOLDER = "plait"
+_EPOCHS = "epochs"
+EVENTS = "events"
+_REPORT = re.compile(r"[0-9]+-[0-9]+\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A control directory."""
+
+    folder: str
+    shared: bool
+    """Whether driver and executors see the same."""
+    temporary: bool = False
+    kept: int = 128
+    """Batches whose reports are kept; Spark remembers the progress of a hundred."""
+
+    @classmethod
+    def of(cls, checkpoint: str | None, name: str | None, run: str, master: str) -> Control:
+        """The one in a checkpoint, or a temporary one.
+
+        >>> Control.of("file:///data/check%20point", None, "r", "yarn").folder
+        '/data/check point/plait/join'
+        >>> Control.of("s3://data/checkpoint", None, "r", "yarn").shared
+        False
+        """
+        local = None if checkpoint is None else local_path(checkpoint)
+        if local is not None:
+            return cls(str(Path(local, _FOLDER, file_name(name or "join"))), True)
+        # Executors are told the path, so it may be a new one that nobody else could have made.
+        # On several hosts it would not be the same folder: there is none.
+        one_host = master == "local" or master.startswith(("local[", "local-cluster["))
+        called = f"plait-control-{plain(run)}-"
+        folder = make_private(called) if one_host else Path(tempfile.gettempdir(), called)
+        return cls(str(folder), one_host, True)
+
+    def remove(self) -> None:
+        """Remove a temporary one."""
+        if self.temporary:
+            remove_private(Path(self.folder))
+
+    # -- reports
+
+    def write_report(self, query: str, batch: int, report: Report) -> None:
+        """Keep a report, instead of one of long ago."""
+        folder = self._reports(query)
+        new = folder / f"new-{report.processor}-{os.getpid()}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            new.write_text(report.to_json(), encoding="utf-8")
+            new.rename(folder / f"{batch}-{report.processor}.json")
+        except OSError:
+            with suppress(OSError):
+                new.unlink()
+            raise
+        with suppress(OSError):  # then it is kept a little longer
+            (folder / f"{batch - self.kept}-{report.processor}.json").unlink()
+
+    def write_events(self, report: Report) -> None:
+        """Add what the adaptive loop did to its log, or nothing."""
+        path = Path(self.folder, EVENTS, f"{report.processor}.jsonl")
+        before = path.stat().st_size if path.exists() else 0
+        try:
+            write_events(report.events, path, os.urandom(4).hex())
+        except OSError:
+            with suppress(OSError):
+                os.truncate(path, before)  # a line that was cut off would spoil the next one
+            raise
+
+    def reports(self, query: str, batch: int) -> list[Report]:
+        """The reports of a batch, as far as they can be read."""
+        return self.read_reports(query, batch)[0]
+
+    def read_reports(self, query: str, batch: int) -> tuple[list[Report], list[str]]:
+        """The reports of a batch that can be read, and what is wrong with the others."""
+        found, notes = [], []
+        for path in sorted(self._reports(query).glob(f"{batch}-*.json")):
+            if not _REPORT.fullmatch(path.name):
+                continue
+            try:
+                report = Report.from_json(path.read_text(encoding="utf-8"))
+            except FileNotFoundError:
+                continue  # it is long ago, and was removed just now
+            except (OSError, ValueError, SourceError) as error:
+                notes.append(f"the report {path} cannot be read: {reason_of(error)}")
+                continue
+            if path.name == f"{batch}-{report.processor}.json":
+                found.append(report)
+            else:
+                notes.append(f"the report {path} is a copy of another one")
+        return found, notes
+
+    def followed(self, query: str) -> int:
+        """The greatest number of an epoch that a report of the last batches tells."""
+        try:
+            names = os.listdir(self._reports(query))
+        except OSError:
+            return 0
+        batches = {int(name.partition("-")[0]) for name in names if _REPORT.fullmatch(name)}
+        newest = sorted(batches)[-2:]  # the last one may be under way
+        return max((r.epoch for b in newest for r in self.reports(query, b)), default=0)
+
+    def knows(self, query: str) -> bool:
+        """Whether a query has reported here."""
+        return self._reports(query).is_dir()
+
+    def _reports(self, query: str) -> Path:
+        return Path(self.folder, "reports", query)
+
+    # -- decisions
+
+    @property
+    def decisions(self) -> Decisions:
+        """What the driver has decided."""
+        return Decisions(Path(self.folder, _EPOCHS))
+
+    def epoch(self, query: Query) -> Epoch | None:
+        """The newest epoch that can be read.
+
+        In a temporary folder it counts only if nobody else could have written it.
+        """
+        if self.temporary and not is_private(Path(self.folder)):
+            return None
+        return self.decisions.look(query)[0]
+
+    def decide(
+        self, plan: Node | None, strategy: Strategy | Literal["auto"], after: int = 0
+    ) -> Epoch:
+        """Add an epoch."""
+        return self.decisions.add(plan, strategy, after)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A join that this driver has made a DataFrame of."""
+
+    query: Query
+    name: str | None
+    control: Control
+
+
+_MADE: list[Made] = []
+
+
+def register(query: Query, name: str | None, control: Control) -> None:
+    """Remember where decisions about a join go and where its reports are."""
+    _MADE.append(Made(query, name, control))
+
+
+def made(query: str, name: str | None) -> Made | None:
+    """The join of that name in a running query, by the query's id."""
+    for join in reversed(_MADE):
+        if join.name == name and join.control.knows(query):
+            return join
+    return None
+
+
+def migrate(
+    query: StreamingQuery,
+    plan: Given,
+    strategy: Strategy | Literal["auto"] = "moving-state",
+    *,
+    name: str | None = None,
+) -> int:
+    """Let a running query go on with another plan, from the next batch on; the epoch's number.
+
+    Every processor does so at the beginning of a batch; one that is still in the middle of a
+    migration, when it has ended it. `plait.progress(query)` shows the epoch and the plan of each,
+    and what its migration took. No result is lost or repeated. If the query has several joins,
+    `name` is the one that was given to `to_df`. What is refused changes nothing.
+
+    From then on the plan stays, whatever happens to the streams, until `release` is called.
+    """
+    join = _running(query, name, f"it cannot go on with {plan}")
+    if plan is None:
+        raise MigrationError(
+            "no plan is given", remedy="give one; plait.release lets the processors choose"
+        )
+    wanted = read_plan(join.query, plan)
+    if not isinstance(wanted, Join | Leaf):
+        raise MigrationError(
+            f"on Spark a query cannot go over to {wanted} while it runs",
+            remedy="give a tree of joins, or start the query with this router",
+        )
+    check_request(join.query, wanted, wanted, strategy, "any")
+    return _decide(query, join, wanted, strategy)
+
+
+def release(query: StreamingQuery, *, name: str | None = None) -> int:
+    """Let the processors of a running query choose their plans again; the epoch's number.
+
+    They do from the beginning, unless `to_df` was given a plan; `migrate` ends it.
+    """
+    join = _running(query, name, "its plans cannot change")
+    return _decide(query, join, None, "auto")
+
+
+def _running(query: StreamingQuery, name: str | None, so: str) -> Made:
+    if not query.isActive:
+        raise MigrationError(
+            f"the query {query.name or query.id} has stopped, so {so}",
+            remedy="start it again with this plan: to_df(plan=...)",
+        )
+    join = made(str(query.id), name)
+    if join is None:
+        raise MigrationError(
+            f"no join of the query {query.name or query.id} has reported a batch yet, at least "
+            "not where this driver can see it",
+            remedy="ask again after its first batch; on a cluster, tell to_df(checkpoint=...) a "
+            "folder that driver and executors share",
+        )
+    return join
+
+
+def _decide(
+    query: StreamingQuery, join: Made, plan: Node | None, strategy: Strategy | Literal["auto"]
+) -> int:
+    followed = join.control.followed(str(query.id))
+    return join.control.decide(plan, strategy, followed).number

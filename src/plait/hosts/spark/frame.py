@@ -1,0 +1,247 @@
+"""From a query and its DataFrames to a DataFrame of results.
+
+    sources ─► pack (mapInArrow) ─► shuffle by processor ─► transformWithStateInPandas ─► results
+
+Each processor also reports on every batch: in the control directory, or, where that is not shared
+by driver and executors, beside its results. Then Spark's own `observe` collects the reports into
+the progress of the query, and they are filtered out of the results.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # the name everybody uses
+
+from plait.adapt.policy import Policy
+from plait.adapt.setting import Setting
+from plait.errors import DuplicateName, PlanError, SourceError
+from plait.files.arena import Places, remove
+from plait.hosts.spark.aside import LATE_COLUMN, aside_schema, nested
+from plait.hosts.spark.checkpoint import check_checkpoint, stored_contracts
+from plait.hosts.spark.control import Control, register
+from plait.hosts.spark.murmur3 import processor_keys
+from plait.hosts.spark.operator import REPORT, JoinOperator, is_instant, output_schema
+from plait.hosts.spark.partitions import SPARKS_DEFAULT, partitions_of, warn_of_partitions
+from plait.hosts.spark.requirements import check_packages, check_spark
+from plait.hosts.spark.schemas import conform, spark_schema
+from plait.hosts.spark.watermarks import without_watermark
+from plait.hosts.spark.worker import settle
+from plait.node.contract import contract, routing_seed
+from plait.node.node import Setup
+from plait.node.task import Processor, portioned
+from plait.optimize.budget import Budget
+from plait.optimize.costs import load
+from plait.plan.jtree import Join, Leaf, check_plan
+from plait.plan.routed import Eddies, Plan, Teddies
+from plait.query.query import Query, narrowed
+from plait.route.packets import Packer, Packet, lean
+from plait.route.routing import route
+from plait.tuning import USUAL, Tuning
+
+OBSERVATION = "plait"
+"""The name under which reports appear in Spark's progress."""
+
+_PACKETS = pa.schema(
+    [
+        ("processor", pa.int32()),
+        ("stream", pa.int32()),
+        ("rows", pa.int64()),
+        ("original", pa.bool_()),
+        ("newest", pa.int64()),
+        ("null_times", pa.int64()),
+        ("null_keys", pa.int64()),
+        ("filtered", pa.int64()),
+        ("clock", pa.int64()),
+        ("reason", pa.string()),
+        ("body", pa.binary()),
+    ]
+)
+_SEEDS: dict[str, int] = {}
+"""The seeds drawn for new checkpoints: two joins into one, or one that is made twice, agree."""
+
+
+def results(
+    query: Query,
+    frames: Mapping[str, DataFrame],
+    plan: Plan,
+    processors: int | None = None,
+    late: bool | str = False,
+    checkpoint: str | None = None,
+    name: str | None = None,
+    adapt: Policy | None = None,
+    budget: Budget | None = None,
+    tuning: Tuning = USUAL,
+) -> DataFrame:
+    """The results of a query over DataFrames; streaming if they are.
+
+    With `late`, also the rows that were set aside, in a column of that name: see `aside`. A
+    `checkpoint` is looked at beforehand: see `checkpoint`. Reports appear under `name`. With
+    `adapt`, each processor changes its plan by this policy, within its share of the `budget`.
+    Results do not depend on the `tuning`.
+    """
+    check_packages()
+    _check(query, plan)
+    if missing := [name for name in query.names if name not in frames]:
+        raise SourceError(f"there is no DataFrame for the stream {missing[0]!r}")
+    _check_kinds({name: frames[name] for name in query.names})
+    asked = narrowed(query)
+    session = frames[query.names[0]].sparkSession
+    check_spark(session.version)
+    count = processor_count(session, processors)
+    small = lean(query)
+    stored: list[str] = []
+    routing = route(query.graph, count)
+    if checkpoint is not None:
+        stored = stored_contracts(session, checkpoint)
+        fresh = _SEEDS.setdefault(checkpoint, _random())
+        routing = replace(routing, seed=routing_seed(stored, contract(query, routing), fresh))
+        check_checkpoint(stored, contract(query, routing))
+    elif not frames[query.names[0]].isStreaming:
+        routing = replace(routing, seed=_random())
+    # A hypercube may use fewer processors than there are partitions. Key 0 is always one of them:
+    # a checkpoint with another number of processors is seen there, if nowhere else.
+    keys = tuple(sorted(processor_keys(count))[: routing.processors])
+    packets: DataFrame | None = None
+    for s, stream in enumerate(asked.streams):
+        frame = without_watermark(frames[stream.name]).select(
+            # Spark parses the names once more on its way to Python: plain ones, then.
+            [_column(f.name).alias(f"c{i}") for i, f in enumerate(stream.fields)]
+        )
+        pack = _pack(Packer(asked, s, routing, bool(late), tuning), stream.schema, keys)
+        packed = frame.mapInArrow(pack, spark_schema(_PACKETS))
+        packets = packed if packets is None else packets.unionAll(packed)
+    assert packets is not None, "a query has streams"
+    if any(s.idle is not None for s in query.streams):
+        # The time at which Spark began the batch, from its log: the same when it is repeated.
+        packets = packets.withColumn("clock", F.unix_millis(F.current_timestamp()))
+    setting = None
+    if adapt is not None and isinstance(plan, Join | Leaf):
+        share = (budget or Budget()).divided(routing.processors)
+        setting = Setting(small, adapt, share, load())
+    setup = Setup(small, plan, setting, portioned(tuning), _random())
+    processor = Processor(setup, contract(query, routing), bool(late))
+    if frames[query.names[0]].isStreaming and not stored:
+        warn_of_partitions(session, count)
+    run = os.urandom(8).hex()
+    atexit.register(remove, Places.of_host(), run)
+    control = Control.of(checkpoint, name, run, _master(session))
+    atexit.register(control.remove)
+    register(small, name, control)
+    operator = JoinOperator(processor, keys, run, control)
+    returned = output_schema(processor, reports=not control.shared)
+    rows = packets.groupBy("processor").transformWithStateInPandas(
+        operator, spark_schema(returned), "append", "none"
+    )
+    if not control.shared:
+        rows = _observed(rows, observation(name)).where(F.col(REPORT).isNull()).drop(REPORT)
+    rows = _with_instants(rows, processor)
+    if not late:
+        return rows
+    return nested(rows, small, late if isinstance(late, str) else LATE_COLUMN)
+
+
+def observation(name: str | None) -> str:
+    """The name of Spark's observation that carries the reports of a join.
+
+    >>> observation(None), observation("prices")
+    ('plait', 'plait:prices')
+    """
+    return OBSERVATION if name is None else f"{OBSERVATION}:{name}"
+
+
+def _master(session: SparkSession) -> str:
+    """What runs the session; unknown to clients of Spark Connect, who may be on another host."""
+    if ".connect." in type(session).__module__:
+        return ""
+    return session.conf.get("spark.master", "") or ""
+
+
+def _with_instants(rows: DataFrame, processor: Processor) -> DataFrame:
+    """Microseconds as instants where the query has instants."""
+    query = processor.setup.query
+    meant = [*query.schema, *(aside_schema(query) if processor.aside else ())]
+    columns = [_column(f.name) for f in meant]
+    return rows.select(
+        [
+            F.timestamp_micros(c).alias(f.name) if is_instant(f.type) else c
+            for c, f in zip(columns, meant, strict=True)
+        ]
+    )
+
+
+def _random() -> int:
+    return int.from_bytes(os.urandom(8), "little")
+
+
+def _column(name: str) -> Column:
+    """A column by its name, which may have dots and backquotes in it."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _observed(found: DataFrame, called: str) -> DataFrame:
+    try:
+        return found.observe(called, F.collect_list(REPORT).alias("reports"))
+    except AnalysisException as error:
+        if error.getCondition() != "DUPLICATED_METRICS_NAME":
+            raise
+        raise DuplicateName(
+            "an input of this join is itself the result of one, and both have the same name",
+            remedy="tell them apart: to_df(name='...')",
+        ) from error
+
+
+def _check(query: Query, plan: Plan) -> None:
+    if isinstance(plan, Teddies) and plan.patience:
+        raise PlanError(
+            f"on Spark no tuple may wait beyond its batch, as {plan} lets it",
+            remedy="leave patience at 0",
+        )
+    if not isinstance(plan, Eddies | Teddies):
+        check_plan(query, plan)
+
+
+def _check_kinds(frames: Mapping[str, DataFrame]) -> None:
+    """Refuse static DataFrames beside streaming ones: Spark does not mix them in one operator."""
+    static = [name for name, frame in frames.items() if not frame.isStreaming]
+    if static and len(static) < len(frames):
+        streaming = next(name for name, frame in frames.items() if frame.isStreaming)
+        raise SourceError(
+            f"{static[0]!r} is a static DataFrame, but {streaming!r} is a stream",
+            remedy="read it with readStream, or join it with the results afterwards",
+        )
+
+
+def _pack(
+    packer: Packer, schema: pa.Schema, keys: tuple[int, ...]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
+        for packet in packer.pack(conform(batch, schema) for batch in batches):
+            yield _row(packet._replace(processor=keys[packet.processor]))
+
+    return pack
+
+
+def _row(packet: Packet) -> pa.RecordBatch:
+    arrays = [pa.array([value], f.type) for value, f in zip(packet, _PACKETS, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_PACKETS)
+
+
+def processor_count(session: SparkSession, asked: int | None = None) -> int:
+    """How many processors there are: as many as Spark makes partitions of a stateful operator.
+
+    Spark's default of 200 partitions is meant for large batch shuffles; each would be a task with
+    a state store of its own in every batch. So unless the session says something else, it is one
+    processor per core.
+    """
+    configured = partitions_of(session)
+    if asked is None and configured != SPARKS_DEFAULT:
+        return configured
+    return asked or os.cpu_count() or 2

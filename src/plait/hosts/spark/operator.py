@@ -1,0 +1,198 @@
+"""The processor inside `transformWithStateInPandas`: Spark's state store is its store."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark import TaskContext
+from pyspark.sql.streaming.stateful_processor import (
+    StatefulProcessor,
+    StatefulProcessorHandle,
+)
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructType
+
+from plait.files.arena import Arena, Places
+from plait.hosts.clock import REAL
+from plait.hosts.spark.aside import aside_columns, aside_schema, padded
+from plait.hosts.spark.control import Control
+from plait.hosts.spark.worker import settle
+from plait.node.batch import Aside, batch_of_packets
+from plait.node.epochs import Epoch
+from plait.node.report import Report
+from plait.node.store import Engines, OwnEngines
+from plait.node.task import Processor, Task, Told
+from plait.route.packets import Packet
+
+REPORT = "__plait_report"
+"""The column that carries a processor's report beside the results; null in result rows."""
+
+_ARENAS: dict[str, Engines] = {}
+"""By run of a query, the engines that this Python worker knows."""
+
+_MOST_ARENAS = 8
+
+_TEXT = StructType().add("text", StringType())
+_SEGMENT = StructType().add("segment", LongType()).add("stream", IntegerType())
+_ROWS = StructType().add("newest", LongType()).add("body", BinaryType())
+"""What the state holds. As text, Spark would parse them once more in every task."""
+
+
+def output_schema(processor: Processor, *, reports: bool) -> pa.Schema:
+    """What the operator returns: results, reports and rows set aside if they are asked for.
+
+    Instants are microseconds: pandas would convert them one by one.
+    """
+    report = [pa.field(REPORT, pa.string())] if reports else []
+    aside = list(aside_schema(processor.setup.query)) if processor.aside else []
+    return pa.schema(
+        [
+            f.with_type(pa.int64()) if is_instant(f.type) else f
+            for f in [*processor.setup.query.schema, *report, *aside]
+        ]
+    )
+
+
+def is_instant(type_: pa.DataType) -> bool:
+    """Whether values are instants, Spark's TIMESTAMP."""
+    return bool(pt.is_timestamp(type_)) and type_.tz is not None
+
+
+class SparkStore:
+    """The state of one grouping key in Spark's state store."""
+
+    def __init__(self, handle: StatefulProcessorHandle) -> None:
+        self._contract = handle.getValueState("contract", _TEXT)
+        self._header = handle.getValueState("header", _TEXT)
+        self._segments = handle.getMapState("segments", _SEGMENT, _ROWS)
+
+    def read_header(self) -> str | None:
+        found = self._header.get()
+        return None if found is None else str(found[0])
+
+    def write_header(self, text: str) -> None:
+        self._header.update((text,))
+
+    def read_contract(self) -> str | None:
+        found = self._contract.get()
+        return None if found is None else str(found[0])
+
+    def write_contract(self, text: str) -> None:
+        self._contract.update((text,))
+
+    def segments(self) -> Iterable[tuple[int, int, int, bytes]]:
+        for (segment, stream), (newest, body) in self._segments.iterator():
+            yield int(segment), int(stream), int(newest), bytes(body)
+
+    def write_segment(self, segment: int, stream: int, newest: int, body: bytes) -> None:
+        self._segments.updateValue((segment, stream), (newest, body))
+
+    def remove_segment(self, segment: int, stream: int) -> None:
+        self._segments.removeKey((segment, stream))
+
+
+class JoinOperator(StatefulProcessor):
+    """The stateful operator; one grouping key is one processor."""
+
+    store: type[SparkStore] = SparkStore
+
+    def __init__(
+        self, processor: Processor, keys: tuple[int, ...], run: str, control: Control
+    ) -> None:
+        self._processor = processor
+        self._numbers = {key: number for number, key in enumerate(keys)}
+        self._run = run
+        self._control = control
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Declare the state."""
+        settle()
+        self._store = self.store(handle)
+        self._schema = output_schema(self._processor, reports=not self._control.shared)
+
+    def handleInputRows(  # Spark's name
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,
+    ) -> Iterator[pd.DataFrame]:
+        """Join one batch of packets."""
+        del timerValues
+        number = self._numbers[int(key[0])]
+        batch = batch_of_packets(_packets(number, rows), self._processor.setup.query)
+        told = Told(uuid.uuid4().hex, REAL, *self._decided())
+        context = TaskContext.get()
+        query = context.getLocalProperty("sql.streaming.queryId") if context else None
+        task = self._processor.task(number, self._store, _engines(self._run, query))
+        for found in task.run(batch, told):
+            if not isinstance(found, Report) or not self._control.shared:
+                yield self._frame(found)
+            elif context and query:
+                batch_id = int(context.getLocalProperty("streaming.sql.batchId") or 0)
+                self._write(task, query, batch_id, found)
+
+    def _decided(self) -> tuple[Epoch | None, list[str]]:
+        """The epoch to follow, and what is wrong with newer ones."""
+        query = self._processor.setup.query
+        epoch = self._control.epoch(query)
+        return epoch, self._control.decisions.skipped(query, epoch)
+
+    def _write(self, task: Task, query: str, batch: int, report: Report) -> None:
+        """Write what is told beside the results. If that fails, it is counted and told later."""
+        control = self._control
+        try:
+            control.write_events(report)
+        except OSError as error:
+            task.not_written("event logs", _refused("events", control, error))
+        try:
+            control.write_report(query, batch, report)
+        except OSError as error:
+            task.not_written("reports", _refused("reports", control, error))
+
+    def _frame(self, found: pa.RecordBatch | Aside | Report) -> pd.DataFrame:
+        if isinstance(found, Report):
+            return padded({REPORT: pa.array([found.to_json()])}, 1, self._schema)
+        if isinstance(found, Aside):
+            columns = aside_columns(self._processor.setup.query, found)
+            return padded(columns, found.rows.num_rows, self._schema)
+        columns = dict(zip(found.schema.names, found.columns, strict=True))
+        return padded(columns, found.num_rows, self._schema)
+
+    def close(self) -> None:
+        """Nothing to release: the engines outlive the task on purpose."""
+
+
+def _refused(what: str, control: Control, error: OSError) -> str:
+    place = error.filename or control.folder
+    return f"{what} could not be written: {place}: {error.strerror}; make room or make it writable"
+
+
+def _engines(run: str, query: str | None) -> Engines:
+    """The engines of a run of a query, shared with the other workers of the host."""
+    if query is None:
+        return OwnEngines()
+    name = f"{run}-{query}"
+    if name not in _ARENAS:
+        while len(_ARENAS) >= _MOST_ARENAS:
+            del _ARENAS[next(iter(_ARENAS))]
+        _ARENAS[name] = Arena(name, Places.of_host())
+    return _ARENAS[name]
+
+
+def _packets(number: int, frames: Iterator[pd.DataFrame]) -> Iterator[Packet]:
+    for frame in frames:
+        for row in frame.itertuples(index=False):
+            values = row._asdict()
+            body, reason = values.pop("body"), values.pop("reason")
+            original = bool(values.pop("original"))
+            counts = {name: int(value) for name, value in values.items()} | {"processor": number}
+            yield Packet(
+                **counts,
+                original=original,
+                reason=reason or "",
+                body=None if body is None else bytes(body),
+            )

@@ -1,0 +1,92 @@
+"""The progress of a query on Spark, from what Spark itself keeps and tells about it.
+
+Spark's progress of the query, in `recentProgress` (the last hundred batches) or in the events that
+listeners get, says which batches were done; what processors reported of them is in the control
+directory, or in the progress itself where that directory is not shared (see `control`). Sums over
+all batches are in each report (see `plait.node.report`), so the last one is enough for them,
+however long the query has been running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.sql.streaming.query import StreamingQuery
+
+from plait.hosts.spark.control import made
+from plait.hosts.spark.frame import observation
+from plait.node.progress import Progress
+from plait.node.progress import progress as put_together
+from plait.node.report import Report
+
+
+def progress(query: StreamingQuery, name: str | None = None) -> Progress:
+    """How a running or finished query is doing: totals, and the batches that Spark remembers.
+
+    If the query has several joins, `name` is the one that was given to `to_df`.
+    """
+    batches, notes = [], []
+    for event in query.recentProgress:
+        reports, unreadable = _reports(event, name)
+        batches.append((event.batchId, reports, dict(event.durationMs)))
+        notes += [(event.batchId, note) for note in unreadable]
+    return put_together(batches, notes)
+
+
+def reports_of(event: Any, name: str | None = None) -> list[Report]:
+    """The reports of the processors in Spark's progress of one batch; none if it did not join."""
+    return _reports(event, name)[0]
+
+
+def _reports(event: Any, name: str | None) -> tuple[list[Report], list[str]]:
+    """The reports that can be read, and what is wrong with the others."""
+    metrics = event.observedMetrics.get(observation(name))
+    if metrics is not None:
+        return [Report.from_json(text) for text in metrics["reports"]], []
+    join = made(str(event.id), name)
+    if join is None:
+        return [], []
+    return join.control.read_reports(str(event.id), event.batchId)
+
+
+class ProgressListener(StreamingQueryListener):
+    """Hands the progress of every batch of every Plait query in a session to a function.
+
+    The function gets the name of the query (its id, if it has none) and its progress, in which
+    `batches` has this one batch and `total` all of them.
+    """
+
+    def __init__(self, show: Callable[[str, Progress], None], name: str | None = None) -> None:
+        self._show = show
+        self._name = name
+
+    def onQueryStarted(self, event: Any) -> None:  # Spark's name
+        """Nothing to show yet."""
+
+    def onQueryProgress(self, event: Any) -> None:  # Spark's name
+        """A batch was done."""
+        found = event.progress
+        if reports := reports_of(found, self._name):
+            batch = (found.batchId, reports, dict(found.durationMs))
+            self._show(found.name or str(found.id), put_together([batch]))
+
+    def onQueryIdle(self, event: Any) -> None:  # Spark's name
+        """Nothing new."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # Spark's name
+        """Nothing more."""
+
+
+def listen(
+    session: SparkSession, show: Callable[[str, Progress], None], name: str | None = None
+) -> Callable[[], None]:
+    """Call a function with the progress of each batch; returns what ends it.
+
+    `name` is that of the joins to listen to, if they were given one with `to_df`.
+    """
+    listener = ProgressListener(show, name)
+    session.streams.addListener(listener)
+    return lambda: session.streams.removeListener(listener)

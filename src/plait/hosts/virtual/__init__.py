@@ -1,0 +1,1 @@
+"""Nodes on machines whose time is computed from counted operations."""

@@ -1,1 +1,0 @@
-"""Where a plan runs: in one process for now."""

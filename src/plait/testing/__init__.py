@@ -1,1 +1,0 @@
-"""The oracle, generators and feeds that the tests, the benchmarks and the demo share."""

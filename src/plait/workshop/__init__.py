@@ -1,0 +1,1 @@
+"""How Plait is tested and measured. The product imports it only for commands that run it."""

@@ -1,0 +1,155 @@
+"""One Spark system on one workload: `python -m plait.workshop.bench.spark.child`, its own process.
+
+Every system reads the same files, one of each stream per batch. Number and checksum of the results
+are computed by the same expression for all, in one of two ways. An aggregate in `foreachBatch` is
+compiled and costs least per result; `observe` on the way to the `noop` sink costs more per result,
+but no further job in every batch. So the first is for many results, the other for few.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any, cast
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # the name everybody uses
+from pyspark.sql.streaming.query import StreamingQuery
+
+import plait
+from plait.hosts.spark.progress import reports_of
+from plait.hosts.spark.session import local_session
+from plait.workshop.bench.spark.job import FIRST_WARM, Job, tell
+from plait.workshop.bench.spark.native import native_join
+from plait.workshop.workloads.files import owners, result_columns, row_checksum
+
+_LOOK = 0.2
+"""Seconds between two looks at the progress."""
+
+
+def main(path: Path) -> None:
+    """Do the job in a file."""
+    job = Job.read(path)
+    spark = local_session(
+        job.cores,
+        name=job.system,
+        memory=job.memory,
+        scratch=Path(job.scratch),
+        settings={"spark.sql.streaming.noDataMicroBatches.enabled": "false", **job.settings},
+    )
+    try:
+        _run(spark, job)
+    except Exception as error:
+        # What comes after is the whole plan; the log has it.
+        tell("failed", error=str(error).partition("=== Streaming Query ===")[0].strip())
+        raise
+    finally:
+        spark.stop()
+
+
+def _run(spark: SparkSession, job: Job) -> None:
+    frames = [_stream(spark, job, i) for i in range(len(job.keys))]
+    found = plait_join(frames, job) if job.system == "plait" else _native(frames, job)
+    values = [f"unix_micros({c})" if c.endswith("_ts") else c for c in result_columns(job.keys)]
+    check = (
+        F.count(F.lit(1)).alias("results"),
+        F.sum(F.expr(row_checksum(values))).alias("checksum"),
+    )
+    sums: dict[int, Any] = {}
+    if job.aggregate:
+
+        def add_up(results: DataFrame, batch: int) -> None:
+            sums[batch] = results.agg(*check).first()
+
+        writer = found.writeStream.foreachBatch(add_up)
+    else:
+        writer = found.observe("check", *check).writeStream.format("noop")
+    writer = writer.option("checkpointLocation", str(Path(job.scratch) / "checkpoint"))
+    if job.files:
+        writer = writer.trigger(availableNow=True)
+    else:
+        writer = writer.trigger(processingTime=f"{job.trigger_seconds} seconds")
+    began = time.perf_counter()
+    query = writer.start()
+    told, warm, migrated = -1, 0.0, not job.migrate_to
+    while query.isActive:
+        time.sleep(_LOOK)
+        told = _tell_batches(spark, query, told, job, sums)
+        if not migrated and told >= job.migrate_after and query.isActive:
+            migrated = bool(plait.migrate(query, job.migrate_to, cast(Any, job.strategy)))
+        if told >= FIRST_WARM:
+            warm = warm or time.perf_counter()
+            if job.seconds and time.perf_counter() - warm > job.seconds:
+                query.stop()
+    seconds = time.perf_counter() - began
+    query.awaitTermination()  # raises what ended the query, if anything did
+    _tell_batches(spark, query, told, job, sums)
+    tell("end", seconds=seconds)
+
+
+def _stream(spark: SparkSession, job: Job, number: int) -> DataFrame:
+    if job.files:
+        where = f"{job.files}/s{number}"
+        schema = spark.read.parquet(where).schema
+        return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(where)
+    rate = spark.readStream.format("rate").option("rowsPerSecond", job.rate).load()
+    keys = [
+        F.expr(f"pmod(xxhash64(value, {number}, '{k}'), {job.domain})").alias(k)
+        for k in job.keys[number]
+    ]
+    return rate.select(*keys, F.col("timestamp").alias("ts"), F.col("value").alias("v"))
+
+
+def plait_join(frames: list[DataFrame], job: Job) -> DataFrame:
+    """The join as a user of Plait writes it."""
+    names = [f"s{i}" for i in range(len(frames))]
+    keys = dict.fromkeys(k for own in job.keys for k in own)
+    equal = []
+    for k in keys:
+        first, *others = owners(job.keys, k)
+        equal += [f"s{first}.{k} = s{other}.{k}" for other in others]
+    outputs = [f"s{owners(job.keys, k)[0]}.{k}" for k in keys]
+    outputs += [f"{s}.{c} AS {s}_{c}" for s in names for c in ("ts", "v")]
+    asked = plait.join(**dict(zip(names, frames, strict=True))).on(*equal)
+    asked = asked.within(f"{job.window} microseconds").select(*outputs)
+    if job.adapt is not None:
+        asked = asked.adapt(job.adapt)
+    return asked.to_df(plan=job.plan or None)
+
+
+def _native(frames: list[DataFrame], job: Job) -> DataFrame:
+    return native_join(frames, job.keys, job.window)
+
+
+def _tell_batches(
+    spark: SparkSession, query: StreamingQuery, told: int, job: Job, sums: dict[int, Any]
+) -> int:
+    """Tell what has been done since; the number of the last batch."""
+    for progress in query.recentProgress:
+        if progress.batchId > told and "addBatch" in progress.durationMs:
+            told = progress.batchId
+            metrics: dict[str, Any] = progress.observedMetrics
+            check = metrics.get("check", sums.get(told))
+            tell(
+                "batch",
+                id=progress.batchId,
+                rows=progress.numInputRows,
+                durations=dict(progress.durationMs),
+                results=0 if check is None else check["results"],
+                checksum=0 if check is None else check["checksum"] or 0,
+                reports=[report.to_json() for report in reports_of(progress)],
+                heap=_live_heap(spark) if job.seconds else 0,
+            )
+    return told
+
+
+def _live_heap(spark: SparkSession) -> int:
+    """Bytes on the driver's heap that survived the last collection of each pool."""
+    beans = spark._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()  # type: ignore[union-attr]
+    used = [bean.getCollectionUsage() for bean in beans]
+    return sum(int(u.getUsed()) for u in used if u is not None)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,30 @@
+"""Every experiment by its name."""
+
+from __future__ import annotations
+
+from plait.workshop.bench.catalogue import Catalogue
+
+EXPERIMENTS = Catalogue(
+    "experiment",
+    {
+        "cape/fig10": "plait.workshop.experiments.cape:fig10",
+        "cape/fig11": "plait.workshop.experiments.cape:fig11",
+        "cape/fig12": "plait.workshop.experiments.cape:fig12",
+        "cape/fig13": "plait.workshop.experiments.cape_rates:fig13",
+        "cape/fig14": "plait.workshop.experiments.cape_rates:fig14",
+        "cape/fig15": "plait.workshop.experiments.cape_rates:fig15",
+        "cape/fig16": "plait.workshop.experiments.cape_rates:fig16",
+        "cape/fig9": "plait.workshop.experiments.cape:fig9",
+        "qualified/fig13a": "plait.workshop.experiments.qualified:fig13a",
+        "qualified/fig13b": "plait.workshop.experiments.qualified:fig13b",
+        "qualified/fig13c": "plait.workshop.experiments.qualified:fig13c",
+        "qualified/fig14": "plait.workshop.experiments.qualified:fig14",
+        "qualified/fig7": "plait.workshop.experiments.qualified_runs:fig7",
+        "qualified/fig8": "plait.workshop.experiments.qualified_runs:fig8",
+        "teddies/drift": "plait.workshop.experiments.teddies_drift:drift",
+        "teddies/fig6": "plait.workshop.experiments.teddies:fig6",
+        "teddies/fig7": "plait.workshop.experiments.teddies:fig7",
+        "teddies/fig8": "plait.workshop.experiments.teddies:fig8",
+    },
+)
+names, describe, run = EXPERIMENTS.names, EXPERIMENTS.describe, EXPERIMENTS.run

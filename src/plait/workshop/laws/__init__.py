@@ -1,0 +1,1 @@
+"""What must hold for every plan, batch, migration, host and crash: histories and checks."""

@@ -1,0 +1,181 @@
+"""Processors without Spark: routed packets, stores that commit or lose, workers that forget.
+
+`Cluster` runs a query the way the Spark runtime does, batch by batch, and lets a test say what goes
+wrong: which attempts die and where, and which cached engines a task finds. What it returns are the
+results of committed attempts only, as a transactional sink would see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from itertools import count
+
+import pyarrow as pa
+
+from plait.adapt.knowledge import Knowledge
+from plait.adapt.policy import Policy
+from plait.adapt.setting import Believe, Setting
+from plait.hosts.clock import REAL
+from plait.node.batch import Aside, batch_of_packets
+from plait.node.contract import contract
+from plait.node.epochs import Epoch
+from plait.node.node import Setup
+from plait.node.report import Report
+from plait.node.store import Engines, OwnEngines
+from plait.node.task import Processor, Told, portioned
+from plait.optimize.budget import Budget
+from plait.optimize.costs import DEFAULT
+from plait.plan.routed import Plan
+from plait.query.query import Query
+from plait.route.packets import Packer, Packet, lean
+from plait.route.routing import route
+from plait.tuning import USUAL, Tuning
+
+MOST_DEATHS = 5
+"""Attempts at a batch that may die."""
+
+
+class Died(Exception):
+    """A task was killed."""
+
+
+def _nobody(_processor: int, _step: int) -> bool:
+    return False
+
+
+@dataclass
+class MemoryStore:
+    """A store whose writes become durable together, when the batch is committed."""
+
+    contract: str | None = None
+    header: str | None = None
+    rows: dict[tuple[int, int], tuple[int, bytes]] = field(default_factory=dict)
+    written: int = 0
+    """Bytes written to segments so far."""
+
+    def read_header(self) -> str | None:
+        return self.header
+
+    def write_header(self, text: str) -> None:
+        self.header = text
+
+    def read_contract(self) -> str | None:
+        return self.contract
+
+    def write_contract(self, text: str) -> None:
+        self.contract = text
+
+    def segments(self) -> Iterable[tuple[int, int, int, bytes]]:
+        return [(segment, stream, *value) for (segment, stream), value in self.rows.items()]
+
+    def write_segment(self, segment: int, stream: int, newest: int, body: bytes) -> None:
+        self.rows[segment, stream] = (newest, body)
+        self.written += len(body)
+
+    def remove_segment(self, segment: int, stream: int) -> None:
+        del self.rows[segment, stream]
+
+
+class Cluster:
+    """A query on several processors with durable stores."""
+
+    def __init__(
+        self,
+        query: Query,
+        plan: Plan,
+        processors: int,
+        workers: Sequence[Engines] | None = None,
+        *,
+        aside: bool = False,
+        adapt: Policy | None = None,
+        believe: Believe = Knowledge.statistics,
+        tuning: Tuning = USUAL,
+        seed: int | None = None,
+    ) -> None:
+        self.query = query
+        self.routing = route(query.graph, processors, groups=tuning.groups, seed=seed)
+        narrow = lean(query)
+        setting = None if adapt is None else Setting(narrow, adapt, Budget(), DEFAULT, believe)
+        self._tuning = tuning
+        setup = Setup(narrow, plan, setting, portioned(tuning), seed or 0)
+        self.processor = Processor(setup, contract(query, self.routing), aside)
+        self.stores = [MemoryStore() for _ in range(self.routing.processors)]
+        self.workers: Sequence[Engines] = workers or (OwnEngines(), OwnEngines())
+        self._tokens = count()
+        self.reports: list[Report] = []
+        self.aside: list[Aside] = []
+        """The rows that the last batch set aside, if that was asked for."""
+
+    def packets(self, batch: Mapping[str, pa.Table], tasks: int = 1) -> list[Packet]:
+        """What the pack tasks of all streams send."""
+        packets: list[Packet] = []
+        for name, table in batch.items():
+            aside, stream = self.processor.aside, self.query.index(name)
+            packer = Packer(self.query, stream, self.routing, aside, self._tuning)
+            size = -(-len(table) // tasks) or 1
+            for task in range(tasks):
+                packets += packer.pack(table.slice(task * size, size).to_batches())
+        return packets
+
+    def run(
+        self,
+        batch: Mapping[str, pa.Table],
+        *,
+        tasks: int = 1,
+        clock: int = 0,
+        worker_of: Callable[[int], int] = lambda _: 0,
+        die: Callable[[int, int], bool] = _nobody,
+        epoch: Epoch | None = None,
+    ) -> pa.Table:
+        """One batch, repeated until it is committed; the results of the committed attempt.
+
+        `die(processor, step)` is asked after every result batch and once at the end; all
+        processors of an attempt commit together or not at all, as in a micro-batch. After
+        `MOST_DEATHS` it is not asked any more: a batch of many results would never end.
+        """
+        packets = [p._replace(clock=clock) for p in self.packets(batch, tasks)]
+        deaths = 0
+        while True:
+            attempt = deepcopy(self.stores)
+            killer = die if deaths < MOST_DEATHS else _nobody
+            try:
+                found = [
+                    self._task(p, packets, attempt[p], self.workers[worker_of(p)], killer, epoch)
+                    for p in range(len(attempt))
+                ]
+            except Died:
+                deaths += 1
+                continue
+            self.stores = attempt
+            self.reports = [report for _, _, report in found]
+            self.aside = [rows for _, aside, _ in found for rows in aside]
+            results = [rows for batches, _, _ in found for rows in batches]
+            return pa.Table.from_batches(results, self.query.schema)
+
+    def _task(
+        self,
+        number: int,
+        packets: list[Packet],
+        store: MemoryStore,
+        engines: Engines,
+        die: Callable[[int, int], bool],
+        epoch: Epoch | None,
+    ) -> tuple[list[pa.RecordBatch], list[Aside], Report]:
+        mine = [p for p in packets if p.processor == number]
+        results: list[pa.RecordBatch] = []
+        aside: list[Aside] = []
+        batch = batch_of_packets(mine, self.processor.setup.query)
+        told = Told(f"state {next(self._tokens)}", REAL, epoch)
+        task = self.processor.task(number, store, engines)
+        for step, found in enumerate(task.run(batch, told)):
+            if die(number, step):
+                raise Died
+            if isinstance(found, Report):
+                return results, aside, found
+            if isinstance(found, Aside):
+                aside.append(found)
+            else:
+                results.append(found)
+        raise AssertionError("a processor ended without a report")

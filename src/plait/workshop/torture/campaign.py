@@ -1,0 +1,93 @@
+"""A campaign: rounds until the time is over; the first failure ends it, and is made small."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from plait.errors import PlaitError
+from plait.workshop.torture import local, simulated, small
+from plait.workshop.torture.cases import Case, drawn, smaller
+from plait.workshop.torture.tally import Tally
+
+HOSTS: dict[str, Callable[[Case], Tally]] = {"local": local.play, "simulated": simulated.play}
+MOST_ROWS = 1_000_000
+"""Rows of the largest case."""
+
+_EVERY = 5.0
+"""Seconds between two lines of progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong, as small as it got, and what repeats it."""
+
+    case: str
+    text: str
+
+
+def campaign(
+    host: str,
+    seconds: float,
+    seed: int,
+    say: Callable[[str], None],
+    most_rows: int = MOST_ROWS,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[Tally, Failure | None]:
+    """Rounds on a host for so many seconds; what they did, and the failure that ended them."""
+    play, chance, tally = HOSTS[host], Random(seed), Tally()
+    begin = spoken = clock()
+    while clock() - begin < seconds:
+        if chance.random() < 0.3:
+            number = chance.randrange(2**32)
+            try:
+                tally.add(small.play(host, number))
+            except Exception as error:
+                return tally, Failure(f"small:{number}", _shown(error))
+        else:
+            case = drawn(chance, most_rows)
+            try:
+                tally.add(play(case))
+            except Exception as error:
+                say(f"case {case} failed; making it smaller")
+                return tally, shrunk(play, case, error)
+        if clock() - spoken > _EVERY:
+            spoken = clock()
+            say(f"{spoken - begin:5.0f} s  {tally.text()}")
+    return tally, None
+
+
+def repeat(host: str, text: str) -> tuple[Tally, Failure | None]:
+    """Run one case again, by the name that a campaign printed."""
+    try:
+        if text.startswith("small:"):
+            return small.play(host, int(text.removeprefix("small:"))), None
+        return HOSTS[host](Case.parse(text)), None
+    except PlaitError:
+        raise
+    except Exception as error:
+        return Tally(), Failure(text, _shown(error))
+
+
+def shrunk(play: Callable[[Case], Tally], case: Case, error: Exception, tries: int = 40) -> Failure:
+    """The simplest case found in so many tries that fails too."""
+    while tries > 0:
+        for simpler in smaller(case):
+            tries -= 1
+            try:
+                play(simpler)
+            except Exception as again:
+                case, error = simpler, again
+                break
+            if tries <= 0:
+                break
+        else:
+            break
+    return Failure(str(case), _shown(error))
+
+
+def _shown(error: Exception) -> str:
+    return "".join(traceback.format_exception(error)[-12:])

@@ -1,0 +1,406 @@
+"""A campaign of kills on Spark: random queries whose parts die on order, again and again.
+
+A *round* is a random query over random data, in batches of Parquet files, with a plan that changes
+while it runs, and orders to kill Python workers, executors and drivers at named points (see
+`killpoints`, `spark_rounds`). A driver process (`spark_driver`) runs it and is started again
+whenever it dies, until all input is used up. What the sink then has must be what the definition
+says: each result and each row set aside, once. Only files that the sink's own log names count, as
+for any reader of it.
+
+The same name repeats the same round. Which task reaches a point first is up to the machine, and
+must not matter. A round that fails keeps its folder.
+
+There is one driver for each kind of master, and both run at the same time: a local one, in which
+tasks die and are repeated within one JVM, and a cluster on this machine with two executors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+import pyarrow.parquet as pq
+
+from plait.errors import MissingRequirement, PlaitError
+from plait.query.query import Query
+from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
+from plait.workshop.oracle.fates import LATE, NO_TIME, NULL_KEY, set_aside
+from plait.workshop.torture.campaign import Failure
+from plait.workshop.torture.killpoints import MASTERS, POINTS, PROCESSES, Kill, Orders
+from plait.workshop.torture.spark_rounds import Batch, Story, random_story, write_story
+from plait.workshop.torture.tally import Tally
+
+_MOST_IDLE = 4
+"""Drivers in a row that may end without a kill or a batch, before a round is given up."""
+
+_LONGEST_SECONDS = 900.0
+"""How long a driver may go without any progress before the round is given up."""
+
+_LOOK = 0.05
+_TOURS = 3
+"""Rounds at the beginning that visit the points that were not reached so far."""
+
+# --- what came out --------------------------------------------------------------------------------
+
+
+def sink_files(out: Path) -> list[Path]:
+    """The files that the sink's log names; what else is in the folder was left by tasks that died.
+
+    The log has a file per batch, and now and then one with everything so far.
+    """
+    names = [p.name for p in (out / "_spark_metadata").glob("[0-9]*")]
+    compact = [int(n.removesuffix(".compact")) for n in names if n.endswith(".compact")]
+    last = max(compact, default=-1)
+    later = sorted(int(n) for n in names if n.isdigit() and int(n) > last)
+    found = []
+    for name in [*([f"{last}.compact"] if compact else []), *map(str, later)]:
+        version, *lines = (out / "_spark_metadata" / name).read_text().splitlines()
+        assert version == "v1", f"a log of version {version}"
+        found += [Path(url2pathname(urlparse(json.loads(line)["path"]).path)) for line in lines]
+    return found
+
+
+def check(story: Story) -> tuple[int, list[str]]:
+    """How many results there are, and in what they differ from the definition."""
+    query, out = story.round.query, story.round.folder / "out"
+    tables = [pq.read_table(path) for path in sink_files(out)]
+    wanted, expected = _definition(query, story.batches)
+    if story.seen:
+        before, set_aside_before = _definition(query, story.batches[: story.seen])
+        wanted -= before
+        expected = {which: r for which, r in expected.items() if which not in set_aside_before}
+    results: Counter[Result] = Counter()
+    aside: Counter[tuple[object, object]] = Counter()
+    reasons: dict[tuple[object, object], str] = {}
+    for table in tables:
+        is_result = table.column("late").is_null()
+        results += multiset(table.filter(is_result).drop_columns(["late"]).cast(query.schema))
+        for row in table.column("late").drop_null().to_pylist():
+            which = row["stream"], _identity(row[row["stream"]])
+            aside[which] += 1
+            reasons[which] = row["reason"]
+    found = []
+    if results != wanted:
+        missing, surplus = wanted - results, results - wanted
+        found.append(
+            f"{missing.total()} results lost: {missing.most_common(3)}; "
+            f"{surplus.total()} repeated or wrong: {surplus.most_common(3)}"
+        )
+    if aside != Counter(dict.fromkeys(expected, 1)):
+        lost = [which for which in expected if which not in aside]
+        extra = [which for which, n in aside.items() if n > 1 or which not in expected]
+        found.append(f"rows set aside: {len(lost)} lost {lost[:3]}, {len(extra)} extra {extra[:3]}")
+    found += [
+        f"row {which} is set aside as {reason!r} instead of {expected[which]!r}"
+        for which, reason in reasons.items()
+        if which in expected and reason != expected[which]
+    ]
+    return results.total(), found
+
+
+def _definition(
+    query: Query, batches: Sequence[Batch]
+) -> tuple[Counter[Result], dict[tuple[object, object], str]]:
+    """The results of some batches, and the rows that they set aside with the reason."""
+    on_time, _ = split_late(query, batches)
+    aside: dict[tuple[object, object], str] = {
+        (name, _identity(row)): reason
+        for name, rows in set_aside(query, batches).items()
+        for reason in (NO_TIME, NULL_KEY, LATE)
+        for row in rows[reason]
+    }
+    return oracle(query, on_time), aside
+
+
+def _identity(row: Mapping[str, object]) -> object:
+    """What tells a row from the others of its stream; golden rows are told by their price."""
+    return row["id"] if "id" in row else row["price"]
+
+
+def migrations(folder: Path) -> int:
+    """How many changes of plan the processors reported, refused ones aside."""
+    seen = set()
+    for path in folder.glob("checkpoint/plait/*/reports/*/*-*.json"):
+        report = json.loads(path.read_text())
+        for m in report["migrations"]:
+            if not m.get("refused"):
+                seen.add((report["processor"], m["start"], json.dumps(m["new"], sort_keys=True)))
+    return len(seen)
+
+
+# --- drivers --------------------------------------------------------------------------------------
+
+
+class Driver:
+    """Runs rounds in a process of its own, which is started again whenever it dies."""
+
+    def __init__(self, master: str, home: Path) -> None:
+        self.master = master
+        self.home = home
+        self.starts = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self.closed = False
+        (home / "tmp").mkdir(parents=True, exist_ok=True)
+
+    def run(self, folder: Path) -> str:
+        """Run a round until it is done; what went wrong, or nothing."""
+        idle = 0
+        while not self.closed:
+            process = self._process or self._start()
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(f"{folder}\n".encode())
+                process.stdin.flush()
+            before = seen = _progress(folder)
+            since = time.monotonic()
+            while process.poll() is None and not (folder / "done").exists():
+                time.sleep(_LOOK)
+                if (now := _progress(folder)) != seen:
+                    seen, since = now, time.monotonic()
+                if time.monotonic() - since > _LONGEST_SECONDS:
+                    self.end()
+                    return f"nothing happened for {_LONGEST_SECONDS:.0f} s"
+            if (folder / "done").exists():
+                return ""
+            self.end()
+            idle = 0 if _progress(folder) != before else idle + 1
+            if idle >= _MOST_IDLE:
+                log = (self.home / "log").read_text(errors="replace")
+                return f"{idle} drivers ended without getting anywhere: {log[-1000:]}"
+        return "the campaign was ended"
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self.starts += 1
+        with (self.home / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "plait.workshop.torture.spark_driver",
+                    self.master,
+                    str(self.home),
+                ],
+                cwd=self.home,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=os.environ
+                | {
+                    "PYSPARK_PYTHON": sys.executable,
+                    "SPARK_LOCAL_IP": "127.0.0.1",
+                    "SPARK_HOME": str(_spark_home(self.home)),
+                    "TMPDIR": str(self.home / "tmp"),
+                },
+            )
+        return self._process
+
+    def close(self) -> None:
+        """Kill the process for good, also if it is running a round."""
+        self.closed = True
+        self.end()
+
+    def end(self) -> None:
+        """Kill the process and all that it started."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+
+
+def _progress(folder: Path) -> int:
+    """A number that grows while a round gets on."""
+    return sum(1 for part in ("kills", "checkpoint/commits") for _ in folder.glob(f"{part}/*"))
+
+
+def _spark_home(home: Path) -> Path:
+    """An installation of Spark that is the one of this environment, by links.
+
+    A cluster on this machine writes the files of its executors below the installation.
+    """
+    found = home / "spark"
+    package = find_spec("pyspark")
+    if package is None or not package.submodule_search_locations:
+        raise MissingRequirement(
+            "pyspark is not installed", remedy="install it: pip install 'plait[spark]'"
+        )
+    if not found.exists():
+        found.mkdir()
+        for entry in Path(package.submodule_search_locations[0]).iterdir():
+            if entry.name != "work":
+                (found / entry.name).symlink_to(entry)
+    return found
+
+
+# --- the campaign ---------------------------------------------------------------------------------
+
+
+def run_story(story: Story, driver: Driver) -> tuple[Tally, list[str]]:
+    """Run a round to its end and compare; a failure says why and names the folder."""
+    folder = story.round.folder
+    write_story(story)
+    trouble = driver.run(folder)
+    results, found = (0, [trouble]) if trouble else check(story)
+    found += _suspicious(folder)
+    obeyed = Orders(folder).kills()
+    kills = [kill for kill in obeyed if kill.target in PROCESSES]
+    tally = Tally(
+        queries=1,
+        rows=sum(len(rows) for batch in story.batches for rows in batch.values()),
+        results=results,
+        migrations=migrations(folder),
+        full_disks=sum(kill.target == "disk" for kill in obeyed),
+        upgrades=int(story.round.upgrade is not None),
+        starts=len((folder / "starts").read_text().split()) if (folder / "starts").exists() else 0,
+        kills=dict(Counter(kill.point for kill in kills)),
+        victims=dict(Counter(_label(driver.master, kill) for kill in kills)),
+    )
+    return tally, [f"{what} (see {folder})" for what in found]
+
+
+def _label(master: str, kill: Kill) -> str:
+    return f"{kill.target} of {master.partition('[')[0]}"
+
+
+def _suspicious(folder: Path) -> list[str]:
+    """Failures of tasks and of the query that deaths around them do not explain."""
+    found = []
+    for name, expected in (("errors", _IN_TASKS), ("failed", _OF_QUERIES)):
+        text = (folder / name).read_text() if (folder / name).exists() else ""
+        for entry in filter(None, text.split("\n---\n")):
+            if not any(word in entry for word in expected):
+                found.append(f"not by a kill ({name}): {entry[-1000:]}")
+    return found
+
+
+_FULL = ("File too large", "IO error", "IOException", "CANNOT_WRITE_STATE_STORE")
+"""What Spark and RocksDB say when a file cannot grow."""
+
+_IN_TASKS = ("EOFError", "ConnectionResetError", "BrokenPipeError", "ConnectionRefusedError")
+"""What a worker says whose JVM has died."""
+
+_OF_QUERIES = ("failed to connect back", "SparkContext", "Connection re", *_FULL)
+"""What a query says whose JVM is about to go, whose machine is too busy to start a process, or
+whose disk is full."""
+
+
+def campaign(seconds: float, seed: int, say: Callable[[str], None]) -> tuple[Tally, list[Failure]]:
+    """Run rounds for so long, those that have begun to their ends."""
+    until = time.monotonic() + seconds
+    shared = _Shared(say)
+
+    def lane(number: int, driver: Driver) -> None:
+        missing = [point.name for point in POINTS]
+        for n in count():
+            if driver.closed or (time.monotonic() > until and (not missing or n >= _TOURS)):
+                break
+            story = _round(driver, f"{seed}/{number}/{n}", missing)
+            tally = shared.run(story, driver, f"{seed}/{number}/{n}")
+            missing = [point for point in missing if point not in tally.kills]
+        if missing:
+            shared.fail(f"{seed}/{number}/0", f"never reached: {', '.join(missing)}")
+
+    with _drivers(shared) as drivers, ThreadPoolExecutor(len(drivers)) as pool:
+        try:
+            for done in as_completed([pool.submit(lane, *x) for x in enumerate(drivers)]):
+                done.result()
+        finally:
+            for driver in drivers:
+                driver.close()
+    tally = shared.tally
+    tally.kills = {p.name: tally.kills.get(p.name, 0) for p in POINTS}
+    return tally, shared.failures
+
+
+def repeat(case: str, say: Callable[[str], None]) -> tuple[Tally, list[Failure]]:
+    """Run one round again, by the name that a campaign printed: SEED/LANE/NUMBER."""
+    parts = case.split("/")
+    if len(parts) != 3 or not all(map(str.isdecimal, parts)) or int(parts[1]) >= len(MASTERS):
+        raise PlaitError(
+            f"{case!r} names no round on Spark", remedy="give SEED/LANE/NUMBER, as it was printed"
+        )
+    shared = _Shared(say)
+    with _drivers(shared) as drivers:
+        driver = drivers[int(parts[1])]
+        shared.run(_round(driver, case, [point.name for point in POINTS]), driver, case)
+    return shared.tally, shared.failures
+
+
+def _round(driver: Driver, name: str, missing: Sequence[str]) -> Story:
+    """The round of this name; the first ones of a lane visit the points that are missing."""
+    number = int(name.rpartition("/")[2])
+    tour = missing if number < _TOURS else ()
+    return random_story(driver.home / f"round{number}", driver.master, name, tour=tour)
+
+
+class _Shared:
+    """What the lanes of a campaign add up."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._lock = threading.Lock()
+        self.tally = Tally()
+        self.failures: list[Failure] = []
+        self.good: list[Path] = []
+
+    def run(self, story: Story, driver: Driver, name: str) -> Tally:
+        """Run a round and add it."""
+        tally, found = run_story(story, driver)
+        with self._lock:
+            self.tally.add(tally)
+            for text in found:
+                self._failed(name, text)
+            if not found:
+                self.good.append(story.round.folder)
+            self._say(
+                f"round {name} on {driver.master}: {tally.text()}; in all "
+                f"{self.tally.queries} queries, {sum(self.tally.kills.values())} kills, "
+                f"{len(self.failures)} failures"
+            )
+        return tally
+
+    def fail(self, name: str, text: str) -> None:
+        """Something is wrong that no single round shows."""
+        with self._lock:
+            self._failed(name, text)
+
+    def _failed(self, name: str, text: str) -> None:
+        self.failures.append(Failure(name, text))
+        self._say(f"FAILED round {name}: {text}")
+
+
+@contextlib.contextmanager
+def _drivers(shared: _Shared) -> Iterator[list[Driver]]:
+    """A driver for each kind of master; what failed is left in their folders."""
+    home = Path(tempfile.mkdtemp(prefix="plait-torture-"))
+    drivers = [Driver(master, home / f"lane{n}") for n, master in enumerate(MASTERS)]
+    try:
+        yield drivers
+    finally:
+        for driver in drivers:
+            driver.close()
+        for folder in shared.good:  # not before: Spark still knows the state of queries that ended
+            shutil.rmtree(folder, ignore_errors=True)
+        if not shared.failures:
+            shutil.rmtree(home, ignore_errors=True)

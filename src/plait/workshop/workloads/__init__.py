@@ -1,0 +1,1 @@
+"""Streams that are generated: steady, changing, keyed, as files."""

@@ -1,0 +1,194 @@
+"""The control directory: decisions in their order, reports of the last batches."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from plait.adapt.events import Event
+from plait.files.event_log import read_events
+from plait.hosts.spark import control as control_module
+from plait.hosts.spark.control import Control, made, register
+from plait.node.report import Report
+from plait.plan.examples import clique
+from plait.plan.jtree import mjoin
+
+QUERY = clique(3)
+
+
+def control(folder: Path) -> Control:
+    return Control.of(str(folder), None, "run", "yarn")
+
+
+def test_decisions_are_numbered_whoever_makes_them(tmp_path: Path) -> None:
+    here = control(tmp_path)
+    assert here.epoch(QUERY) is None
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(here.decide, mjoin(QUERY), "moving-state") for _ in range(24)]
+        numbers = sorted(future.result().number for future in asked)
+    assert numbers == list(range(1, 25))
+    newest = control(tmp_path).epoch(QUERY)
+    assert newest is not None and newest.number == 24 and newest.plan == mjoin(QUERY)
+
+
+def test_numbers_go_on_from_what_processors_have_followed_elsewhere(tmp_path: Path) -> None:
+    here = control(tmp_path)
+    assert here.followed("q") == 0
+    for batch, epoch in ((8, 9), (9, 5), (10, 6)):
+        here.write_report("q", batch, Report(0, batch + 1, epoch=epoch))
+    assert here.followed("q") == 6, "what was long ago does not count"
+    assert here.decide(None, "auto", here.followed("q")).number == 7
+
+
+def test_reports_of_the_last_batches_are_kept(tmp_path: Path) -> None:
+    here = control(tmp_path)
+    assert not here.knows("q") and here.reports("q", 0) == []
+    for batch in range(200):
+        for processor in (1, 0):
+            here.write_report("q", batch, Report(processor, batch + 1, results=batch))
+    assert [r.processor for r in here.reports("q", 199)] == [0, 1]
+    assert [r.results for r in here.reports("q", 100)] == [100, 100]
+    assert here.reports("q", 20) == [], "long ago"
+    assert here.reports("q", 19) == here.reports("other", 199) == []
+
+
+def test_damaged_reports_are_told_and_left_out(tmp_path: Path) -> None:
+    here = control(tmp_path)
+    for processor in range(5):
+        here.write_report("q", 3, Report(processor, 4, results=7))
+    folder = Path(here.folder, "reports", "q")
+    (folder / "3-1.json").write_text(here_text := (folder / "3-1.json").read_text()[:40])
+    (folder / "3-2.json").write_bytes(b"\xff\0")
+    (folder / "3-3.json").write_bytes((folder / "3-0.json").read_bytes())
+    (folder / "3-4.json").write_text('{"processor": 4, "batch": "four"}')
+    (folder / "3-0.json~").write_text(here_text)
+    (folder / "3-x.json").write_text("a stray one")
+    found, notes = here.read_reports("q", 3)
+    assert [r.processor for r in found] == [0]
+    said = ["no JSON", "no text", "is a copy of another one", "field 'batch' is a str"]
+    for note, part in zip(notes, said, strict=True):
+        assert part in note
+    assert here.reports("q", 3) == found
+
+
+def test_a_report_of_another_version_is_read(tmp_path: Path) -> None:
+    here = control(tmp_path)
+    here.write_report("q", 0, Report(0, 1, results=7))
+    path = Path(here.folder, "reports", "q", "0-0.json")
+    older = '{"processor": 0, "batch": 1, "results": 7}'
+    for text in (older, '{"processor": 0, "batch": 1, "results": 7, "groups": [1]}'):
+        path.write_text(text)
+        (found,) = here.reports("q", 0)
+        assert (found.batch, found.results, found.notes) == (1, 7, [])
+
+
+def test_so_many_reports_are_kept(tmp_path: Path) -> None:
+    here = replace(control(tmp_path), kept=1)
+    for batch in range(3):
+        here.write_report("q", batch, Report(0, batch + 1))
+    assert [len(here.reports("q", batch)) for batch in range(3)] == [0, 0, 1]
+
+
+def test_an_event_log_has_whole_lines_after_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = control(tmp_path)
+    here.write_events(Report(0, 1, events=[Event("judged", 1, 0)]))
+    log = Path(here.folder, "events", "0.jsonl")
+
+    def half(events: object, path: Path, attempt: str) -> None:
+        with path.open("a") as file:
+            file.write('{"event": "jud')
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(control_module, "write_events", half)
+        with pytest.raises(OSError, match="No space left"):
+            here.write_events(Report(0, 2, events=[Event("judged", 2, 0)]))
+    here.write_events(Report(0, 3, events=[Event("judged", 3, 0)]))
+    assert [event.batch for event in read_events(log)] == [1, 3]
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = control(tmp_path)
+    here.write_report("q", 0, Report(0, 1))
+
+    def full(path: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", full)
+        with pytest.raises(OSError, match="No space left"):
+            here.write_report("q", 1, Report(0, 2))
+    assert os.listdir(Path(here.folder, "reports", "q")) == ["0-0.json"]
+
+
+def test_a_join_is_found_by_the_query_that_reported(tmp_path: Path) -> None:
+    here = control(tmp_path)
+    register(QUERY, "this one", here)
+    assert made("some query", "this one") is None
+    here.write_report("some query", 0, Report(0, 1))
+    join = made("some query", "this one")
+    assert join is not None and join.control == here
+    assert made("some query", None) is None
+
+
+def test_a_temporary_one_goes(tmp_path: Path) -> None:
+    here = Control.of(None, None, tmp_path.name + "-control-test", "local[2]")
+    assert here.shared and here.temporary
+    here.write_report("q", 0, Report(0, 1))
+    here.remove()
+    assert not here.knows("q")
+    kept = control(tmp_path)
+    kept.write_report("q", 0, Report(0, 1))
+    kept.remove()
+    assert kept.knows("q"), "a checkpoint is the user's"
+
+
+def test_a_temporary_one_is_private_and_cannot_be_made_beforehand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    planted = tmp_path / f"plait-{os.getuid()}-control"
+    other = Control(str(planted / "run"), shared=True)
+    other.decide(mjoin(QUERY), "moving-state")
+    for path in (planted, planted / "run"):
+        path.chmod(0o777)
+    here = Control.of(None, None, "run", "local[2]")
+    assert here.epoch(QUERY) is None, "an epoch that somebody planted"
+    assert stat.S_IMODE(Path(here.folder).stat().st_mode) == 0o700
+    here.decide(mjoin(QUERY), "moving-state")
+    assert here.epoch(QUERY) is not None
+    again = Control.of(None, None, "run", "local[2]")
+    assert again.folder != here.folder and again.epoch(QUERY) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_nobody_elses_decisions_are_obeyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    here = Control.of(None, None, "run", "local[2]")
+    here.decide(mjoin(QUERY), "moving-state")
+    assert here.epoch(QUERY) is not None
+    os.chown(here.folder, 65_534, 65_534)
+    assert here.epoch(QUERY) is None
+    here.remove()
+    assert (Path(here.folder) / "epochs").is_dir(), "what is not ours stays"
+
+
+def test_without_a_shared_folder_there_is_nothing_to_obey(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    here = Control.of("s3://data/checkpoint", None, "run", "yarn")
+    assert not here.shared and not list(tmp_path.iterdir())
+    Control(here.folder, shared=True).decide(mjoin(QUERY), "moving-state")
+    Path(here.folder).chmod(0o777)
+    assert here.epoch(QUERY) is None

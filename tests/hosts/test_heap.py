@@ -1,0 +1,37 @@
+"""The effect is on the whole process, so it is looked at in one of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+_FAULTS = """
+import resource, sys
+import numpy as np
+from plait.hosts.heap import keep_freed_memory
+if {keep} and not keep_freed_memory():
+    sys.exit(3)
+def batch():
+    arrays = [np.ones(1 << 17) for _ in range(8)]
+    return sum(float(a[0]) for a in arrays)
+batch()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(50):
+    batch()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def _faults(keep: bool) -> int:
+    script = [sys.executable, "-c", _FAULTS.format(keep=keep)]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    if done.returncode == 3:
+        pytest.skip("this C library takes no such options")
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+def test_freed_memory_is_used_again() -> None:
+    assert 10 * _faults(keep=True) < _faults(keep=False)
