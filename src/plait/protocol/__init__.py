@@ -1,0 +1,1 @@
+"""Messages and state machines between nodes, without clock, I/O or transport."""
