@@ -48,7 +48,7 @@ class PartitionsToMove:
 
 @dataclass(frozen=True, slots=True)
 class DuplicatePartitions:
-    """Manager to sender and splits (PTLB): new rows go to both processors, flagged at the sender."""
+    """Manager to sender and splits (PTLB): new rows go to both, flagged at the sender."""
 
     move: Move
 
