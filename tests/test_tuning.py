@@ -64,6 +64,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "node.contract": (LAYOUT, ("FORMAT",)),
     "node.epochs": ("how many control directories a header remembers", ("REMEMBERED",)),
     "node.header": (LAYOUT, ("VERSION",)),
+    "node.store": (LAYOUT, ("_STREAMS", "PLAIN")),
     "node.task": (TIMES, ("_AFTER_ALL_TIMES",)),
     "node.progress_text": (SHOWN, ("_MOST_SHOWN",)),
     "route.rows": (LAYOUT, ("_NARROW",)),

@@ -115,6 +115,18 @@ class NoQualifiedPlan(PlaitError):
     """No plan was found within the CPU and the memory there is."""
 
 
+class MoveError(PlaitError):
+    """A move of partition groups that makes no sense, or that cannot be carried out."""
+
+
+class TableChanged(MoveError):
+    """Tasks of one batch that routed its rows by different tables; the batch is not committed."""
+
+
+class TransferDamaged(MoveError):
+    """Partition groups on their way between processors that are missing or damaged."""
+
+
 class MemoryExceeded(PlaitError):
     """A running plan that holds more than its memory limit: the state, the bytes, the limit."""
 

@@ -68,7 +68,7 @@ def test_originals_come_before_copies() -> None:
     batches = [packed(query, tables, 4, number) for number in range(4)]
     assert sum(b.originals.get(0, 0) for b in batches) == 4
     assert sum(b.rows[0].num_rows for b in batches if 0 in b.rows) == 8
-    assert all(sum(map(len, b.bodies.get(0, []))) > 0 for b in batches if 0 in b.rows)
+    assert all(sum(map(len, b.bodies[0][0])) > 0 for b in batches if 0 in b.rows)
 
 
 def test_a_node_without_rows_still_hears_of_progress() -> None:

@@ -29,9 +29,11 @@ import pyarrow as pa
 
 from plait.engine.checked import Checked
 from plait.engine.counters import OperatorCounters, StateSize
+from plait.engine.flags import Flags
 from plait.engine.held import Held
 from plait.engine.ingest import Admitted, Arrivals
 from plait.engine.memory_limit import check_memory
+from plait.engine.probe import length
 from plait.engine.purging import Purge
 from plait.engine.states import State, Tuples
 from plait.engine.tactic import Tactic
@@ -39,6 +41,7 @@ from plait.engine.tactics.make import make_tactic
 from plait.engine.tactics.operators import Operator
 from plait.engine.tactics.routed import RoutedTactic
 from plait.engine.windows import Windows
+from plait.kernels.jit import Ints
 from plait.plan.migration import Migration
 from plait.plan.routed import Plan
 from plait.query.query import Query
@@ -76,6 +79,8 @@ class Engine:
         self.bases = windows.bases
         self.memory_limit = memory_limit
         self._checked = self.always_checked if checked is None else checked
+        self.flags = Flags(windows.bases)
+        """Which rows another processor gets, too."""
         self._ended: list[Migration] = []
         self.last_ended: Migration | None = None
         """The last migration that came to its end in the course of a batch."""
@@ -140,7 +145,7 @@ class Engine:
     @property
     def nbytes(self) -> int:
         """Bytes allocated for states, interned keys and what is held back."""
-        return self.windows.nbytes + self.tactic.nbytes + self._held_bytes
+        return self.windows.nbytes + self.tactic.nbytes + self.flags.nbytes + self._held_bytes
 
     @property
     def _held_bytes(self) -> int:
@@ -157,9 +162,14 @@ class Engine:
         """The columns of the rows of a stream that `admit` sets aside."""
         return self.windows.schema(stream)
 
-    def admit(self, stream: int, rows: pa.RecordBatch, watermark: int) -> Admitted:
-        """Sort out the rows of a stream: what to join, and what to set aside."""
-        return self.windows.admit(stream, rows, watermark)
+    def admit(
+        self, stream: int, rows: pa.RecordBatch, watermark: int, flags: Ints | None = None
+    ) -> Admitted:
+        """Sort out the rows of a stream: what to join, and what to set aside.
+
+        `flags` are those of PTLB (`plait.engine.flags`), for rows that were sorted out before.
+        """
+        return self.windows.admit(stream, rows, watermark, flags)
 
     def cutoff(self, stream: int, watermarks: Sequence[int]) -> int:
         """Tuples of a stream that are older than this can never join again."""
@@ -188,7 +198,10 @@ class Engine:
         cut = self.windows.slices if restoring else self._at_work.cut
         for reached, part in cut(arrivals):
             for stream in sorted(part):
-                positions = self.bases[stream].append(arrivals[stream], *part[stream])
+                start, stop = part[stream]
+                positions = self.bases[stream].append(arrivals[stream], start, stop)
+                if (flags := arrivals[stream].flags) is not None:
+                    self.flags.stored(stream, flags[start:stop])
                 if restoring:
                     self._at_work.fill(stream, positions)
                 else:
@@ -203,11 +216,18 @@ class Engine:
         self.windows.close_batch(watermarks)
 
     def _emit(self, found: Iterator[Tuples]) -> Iterator[pa.RecordBatch]:
-        for tuples in found:
+        for tuples in self._found_here(found) if self.flags else found:
             if self._held is None:
                 yield from self.windows.output.batches(tuples)
             else:
                 self._held.add(tuples)
+
+    def _found_here(self, found: Iterator[Tuples]) -> Iterator[Tuples]:
+        """Without the results that another processor finds."""
+        for tuples in found:
+            emitted = self.flags.emitted(tuples)
+            if length(emitted):
+                yield emitted
 
     def _expire(self, watermarks: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """Drop what nothing to come can join, combinations before their parts."""
@@ -216,6 +236,7 @@ class Engine:
         for stream, cutoff in enumerate(self._at_work.cutoffs(watermarks)):
             rows = self.bases[stream].drop_before(cutoff)
             if rows:
+                self.flags.dropped(stream, rows)
                 self._at_work.dropped(stream, rows)
                 gone += rows
         if gone:

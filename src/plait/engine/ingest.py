@@ -34,6 +34,8 @@ class Arrivals:
     payload: dict[str, pa.Array]
     whole: Arrivals | None = None
     """What these are a part of: its codes are in use as long as any part of it is to come."""
+    flags: Ints | None = None
+    """For each tuple the move by which it is flagged, 0 for none; None if none is."""
 
     def __len__(self) -> int:
         return len(self.times)
@@ -43,7 +45,11 @@ class Arrivals:
         codes = {k: c[start:stop] for k, c in self.codes.items()}
         payload = {n: p.slice(start, stop - start) for n, p in self.payload.items()}
         return Arrivals(
-            self.times[start:stop], codes, payload, self if self.whole is None else self.whole
+            self.times[start:stop],
+            codes,
+            payload,
+            self if self.whole is None else self.whole,
+            None if self.flags is None else self.flags[start:stop],
         )
 
 
@@ -73,19 +79,21 @@ class Ingest:
         self._keys = {k: graph.classes[k].columns[stream][0] for k in graph.classes_of(stream)}
         self.payload = payload_columns(query, stream)
 
-    def admit(self, rows: pa.RecordBatch, watermark: int) -> Admitted:
-        """Sort out one batch of rows."""
+    def admit(self, rows: pa.RecordBatch, watermark: int, flags: Ints | None = None) -> Admitted:
+        """Sort out one batch of rows; if rows are flagged, all of them can be in a result."""
         rows = self._conform(rows)
         total, late, is_late = rows.num_rows, None, None
         found = self._admission.sort_out(rows)
         rows = found.rows
+        assert flags is None or len(flags) == rows.num_rows, "flagged rows were sorted out before"
         times = event_times(rows.column(self._stream.time))
         if len(times) and watermark > BEFORE_ALL_TIMES and times.min() < watermark:
             is_late = times < watermark
             late = rows.filter(pa.array(is_late))
             rows, times = rows.filter(pa.array(~is_late)), times[~is_late]
+            flags = None if flags is None else flags[~is_late]
         codes = {k: self._books[k].encode(rows.column(name))[0] for k, name in self._keys.items()}
-        arrivals = self._sorted(times, codes, rows)
+        arrivals = self._sorted(times, codes, rows, flags)
         return Admitted(
             arrivals,
             total,
@@ -123,7 +131,9 @@ class Ingest:
         """The columns of rows that are set aside: those of the stream, plainly encoded."""
         return pa.schema([(f.name, stored_type(f.type)) for f in self._stream.fields])
 
-    def _sorted(self, times: Ints, codes: dict[int, Ints], rows: pa.RecordBatch) -> Arrivals:
+    def _sorted(
+        self, times: Ints, codes: dict[int, Ints], rows: pa.RecordBatch, flags: Ints | None
+    ) -> Arrivals:
         payload = {name: rows.column(name) for name in self.payload}
         if len(times) > 1 and np.any(times[1:] < times[:-1]):
             order = np.argsort(times, kind="stable")
@@ -131,7 +141,8 @@ class Ingest:
             times = times[order]
             codes = {k: c[order] for k, c in codes.items()}
             payload = {name: column.take(indices) for name, column in payload.items()}
-        return Arrivals(times, codes, payload)
+            flags = None if flags is None else flags[order]
+        return Arrivals(times, codes, payload, flags=flags)
 
 
 def payload_columns(query: Query, stream: int) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ def engine_to_state(engine: Engine) -> Saved:
         "memory_limit": engine.memory_limit,
         "windows": windows.to_state(),
         "rule": [windows.purge, windows.hash_bits, windows.seed],
+        "flags": engine.flags.to_state() if engine.flags else None,
         "state": engine.tactic.to_state(),
     }
 
@@ -67,6 +68,8 @@ def engine_from_state(query: Query, saved: Saved, memory: Memory = HEAP) -> Engi
         if not isinstance(engine.tactic, TreeTactic) or not isinstance(new, Join | Leaf):
             raise ValueError("only trees of joins run beside each other")
         engine.adopt(ParallelTrack(engine.tactic, new))
+    if saved["flags"] is not None:
+        engine.flags.set_state(saved["flags"])
     engine.tactic.set_state(saved["state"])
     return engine
 

@@ -21,6 +21,7 @@ from plait.engine.purging import Purge, check_purge
 from plait.engine.slices import Slice, cut
 from plait.engine.states import BaseWindow, State
 from plait.engine.times import BEFORE_ALL_TIMES
+from plait.kernels.jit import Ints
 from plait.kernels.memory import HEAP, Memory, Saved
 from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
@@ -86,9 +87,11 @@ class Windows:
         """The columns of the rows of a stream that `admit` sets aside."""
         return self._ingests[stream].schema
 
-    def admit(self, stream: int, rows: pa.RecordBatch, watermark: int) -> Admitted:
+    def admit(
+        self, stream: int, rows: pa.RecordBatch, watermark: int, flags: Ints | None = None
+    ) -> Admitted:
         """Sort out the rows of a stream: what to join, and what to set aside."""
-        admitted = self._ingests[stream].admit(rows, watermark)
+        admitted = self._ingests[stream].admit(rows, watermark, flags)
         self._pending.add(admitted.arrivals)
         return admitted
 

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from plait.engine.times import BEFORE_ALL_TIMES
-from plait.errors import SourceError
+from plait.errors import SourceError, TableChanged
+from plait.kernels.jit import Ints
 from plait.query.query import Query
-from plait.route.packets import Packet
+from plait.route.packets import Packet, rows_by_group
 from plait.route.rows import decode_rows
+from plait.route.table import Table
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
 
@@ -53,8 +56,17 @@ class Batch:
 
     They come first. A stream that is not listed has no copies.
     """
-    bodies: dict[int, list[bytes]] = field(default_factory=dict)
-    """The rows of a stream as they came, encoded, if they did."""
+    bodies: dict[int, dict[int, list[bytes]]] = field(default_factory=dict)
+    """The rows of a stream as they came, encoded, by their flag, if they did."""
+    flags: dict[int, Ints] = field(default_factory=dict)
+    """For each row of a stream the move by which it is flagged, 0 for none; see `engine.flags`.
+
+    A stream that is not listed has no flagged rows.
+    """
+    table: int | None = None
+    """The number of the routing table by which the rows came here; None if they were not routed."""
+    groups: dict[str, dict[int, int]] = field(default_factory=dict)
+    """How many rows of each group came, by stream."""
     routed: dict[str, int] = field(default_factory=dict)
     """Rows that were sent to this node, copies included."""
     aside: list[Aside] = field(default_factory=list)
@@ -76,11 +88,13 @@ def batch_of_packets(packets: Iterable[Packet], query: Query) -> Batch:
     counts = Counts()
     batch = Batch(counts=counts)
     clock = 0
-    originals: dict[int, list[pa.RecordBatch]] = {}
-    copies: dict[int, list[pa.RecordBatch]] = {}
+    originals: dict[int, list[tuple[int, pa.RecordBatch]]] = {}
+    copies: dict[int, list[tuple[int, pa.RecordBatch]]] = {}
+    tables = set()
     for packet in packets:
         stream, name = packet.stream, query.names[packet.stream]
         clock = max(clock, packet.clock)
+        tables.add(packet.table)
         if packet.body is None:
             if packet.newest > BEFORE_ALL_TIMES:
                 batch.newest[stream] = max(batch.newest.get(stream, packet.newest), packet.newest)
@@ -88,20 +102,48 @@ def batch_of_packets(packets: Iterable[Packet], query: Query) -> Batch:
             add(counts.null_times, name, packet.null_times)
             add(counts.null_keys, name, packet.null_keys)
             add(counts.filtered, name, packet.filtered)
+            for group, rows_there in rows_by_group(packet.groups or b"").items():
+                here = batch.groups.setdefault(name, {})
+                here[group] = here.get(group, 0) + rows_there
             continue
         (rows,) = decode_rows(packet.body)
         if packet.reason:
             batch.aside.append(Aside(stream, packet.reason, rows))
             continue
-        (originals if packet.original else copies).setdefault(stream, []).append(rows)
-        batch.bodies.setdefault(stream, []).append(packet.body)
+        (originals if packet.original else copies).setdefault(stream, []).append(
+            (packet.flag, rows)
+        )
+        batch.bodies.setdefault(stream, {}).setdefault(packet.flag, []).append(packet.body)
         add(batch.routed, name, packet.rows)
     for stream in sorted(originals.keys() | copies.keys()):
         mine = originals.get(stream, [])
-        batch.originals[stream] = sum(rows.num_rows for rows in mine)
-        batch.rows[stream] = pa.concat_batches([*mine, *copies.get(stream, [])])
+        parts = [*mine, *copies.get(stream, [])]
+        batch.originals[stream] = sum(rows.num_rows for _, rows in mine)
+        batch.rows[stream] = pa.concat_batches([rows for _, rows in parts])
+        if any(flag for flag, _ in parts):
+            flags, lengths = zip(*((flag, rows.num_rows) for flag, rows in parts), strict=True)
+            batch.flags[stream] = np.repeat(np.array(flags, np.int64), lengths)
     batch.clock = clock
+    batch.table = _the_one(tables)
     return batch
+
+
+def check_table(batch: Batch, table: Table) -> None:
+    """Refuse a batch that came here by another table than the one that holds for it."""
+    if batch.table is not None:
+        _the_one({batch.table, table.number})
+
+
+def _the_one(tables: set[int]) -> int | None:
+    """The table by which all packets of a batch were routed."""
+    if len(tables) > 1:
+        listed = ", ".join(map(str, sorted(tables)))
+        raise TableChanged(
+            f"the rows of one batch were routed by tables {listed}: a table became visible while "
+            "tasks of the batch in which it begins were running",
+            remedy="start the query again from its checkpoint: the batch is repeated by one table",
+        )
+    return next(iter(tables), None)
 
 
 def add(counts: dict[str, int], name: str, n: int) -> None:

@@ -15,13 +15,14 @@ from typing import Any
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import CheckpointDamaged, CheckpointMismatch
 from plait.node.epochs import Followed
+from plait.node.moving import Moving
 from plait.plan.jtree import Join, Leaf
 from plait.plan.routed import Plan
 from plait.plan.serde import from_dict, to_dict
 from plait.query.query import Query
 
-VERSION = 2
-"""Headers of version 1 did not say it."""
+VERSION = 3
+"""Headers of version 1 did not say it; those of version 2 knew no moves of partition groups."""
 
 UNSAID = "unsaid"
 
@@ -53,6 +54,7 @@ class Header:
     """Reports and event logs that could not be written, and that no report has told yet."""
     notes: tuple[str, ...] = ()
     """What the next report is to tell, in sentences."""
+    moving: Moving = field(default_factory=Moving)
 
     @classmethod
     def new(cls, query: Query) -> Header:
@@ -86,6 +88,7 @@ class Header:
                 "state": self.checksum,
                 "unwritten": self.unwritten,
                 "notes": self.notes,
+                "moving": self.moving.to_dict(),
             }
         )
 
@@ -121,6 +124,7 @@ class Header:
                 given.get("state"),
                 given.get("unwritten", {}),
                 tuple(given.get("notes", ())),
+                Moving.from_dict(given.get("moving")),
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CheckpointDamaged(

@@ -129,6 +129,7 @@ class Node:
         self.migrations: list[Migration] = []
         """The changes of plan that came to their end."""
         self.report = Report(number, self.batch)
+        self.moving = header.moving
         self._heard = header.heard
         self._loop_state = header.loop
         self._looked = False
@@ -171,6 +172,7 @@ class Node:
             stored_plan(self.setup.plan),
             self._loop_state if self._loop is None or not self._looked else self._loop.to_dict(),
             checksum,
+            moving=self.moving,
         )
 
     # -- one batch
@@ -187,7 +189,7 @@ class Node:
         watermarks = self.watermarks
         # All streams first: a batch that is refused leaves nothing behind.
         admitted = {
-            stream: self.engine.admit(stream, rows, watermarks[stream])
+            stream: self.engine.admit(stream, rows, watermarks[stream], batch.flags.get(stream))
             for stream, rows in batch.rows.items()
         }
         self.is_late = {stream: given.is_late for stream, given in admitted.items()}
@@ -218,7 +220,7 @@ class Node:
     def _count(self, batch: Batch, admitted: Mapping[int, Admitted]) -> None:
         """Count the rows by what became of them, where nobody has done so before."""
         report = self.report
-        report.routed = batch.routed
+        report.routed, report.groups = batch.routed, batch.groups
         if batch.counts is not None:
             counts = batch.counts
             report.rows, report.null_times = counts.rows, counts.null_times

@@ -46,6 +46,12 @@ class Report:
     """Late rows of each stream; a row that went to several processors is counted by one."""
     routed: dict[str, int] = field(default_factory=dict)
     """Rows of each stream that came to this processor: skew shows here."""
+    groups: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Rows of each stream that came to this processor, by partition group."""
+    table: int = 0
+    """The routing table of the batch; see `plait.route.table`."""
+    moves: list[dict[str, Any]] = field(default_factory=list)
+    """What became of moves of partition groups here: their answers to the manager."""
     results: int = 0
     rebuilt: bool = False
     written_bytes: int = 0
@@ -90,8 +96,12 @@ class Report:
                 raise SourceError(f"its field {name!r} is a {type(value).__name__}")
         try:
             known["events"] = [Event.from_dict(event) for event in known.get("events", ())]
+            known["groups"] = {  # the names in an object of JSON are texts
+                stream: {int(group): int(rows) for group, rows in counts.items()}
+                for stream, counts in known.get("groups", {}).items()
+            }
             return cls(**known)
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise SourceError(f"it is no report: {error}") from None
 
     def to_json(self) -> str:

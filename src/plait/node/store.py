@@ -11,9 +11,38 @@ from plait.engine.driver import Engine
 from plait.kernels.memory import HEAP, Memory
 from plait.query.query import Query
 
+_STREAMS = 1 << 10
+"""More streams than a query can have."""
+PLAIN, TAKEN_IN, FLAGGED = 0, 1, 2
+"""The kinds of rows in a segment; those flagged by move n have the kind `FLAGGED + n`."""
+
+
+def lane_of(stream: int, kind: int = PLAIN) -> int:
+    """The number under which a store keeps the rows of a stream and kind apart from others.
+
+    Rows of the first kind have the number of their stream, as in states of earlier versions.
+
+    >>> stream_of(lane_of(3)), kind_of(lane_of(3, FLAGGED + 7)) - FLAGGED
+    (3, 7)
+    """
+    return stream + _STREAMS * kind
+
+
+def stream_of(lane: int) -> int:
+    """The stream of a lane."""
+    return lane % _STREAMS
+
+
+def kind_of(lane: int) -> int:
+    """The kind of a lane."""
+    return lane // _STREAMS
+
 
 class Store(Protocol):
-    """Where a node's durable state is; whoever owns it commits batch by batch."""
+    """Where a node's durable state is; whoever owns it commits batch by batch.
+
+    A segment has the number of the batch that wrote it, and a lane (`lane_of`).
+    """
 
     def read_header(self) -> str | None:
         """The header, None before the first batch."""
@@ -28,12 +57,12 @@ class Store(Protocol):
         """Say what the state is written for."""
 
     def segments(self) -> Iterable[tuple[int, int, int, bytes]]:
-        """All segments: number, stream, newest event time, rows."""
+        """All segments: number, lane, newest event time, rows."""
 
-    def write_segment(self, segment: int, stream: int, newest: int, body: bytes) -> None:
+    def write_segment(self, segment: int, lane: int, newest: int, body: bytes) -> None:
         """Add a segment."""
 
-    def remove_segment(self, segment: int, stream: int) -> None:
+    def remove_segment(self, segment: int, lane: int) -> None:
         """Remove a segment that has expired."""
 
 
@@ -44,7 +73,7 @@ class Live:
     token: str
     engine: Engine
     segments: deque[tuple[int, int, int]] = field(default_factory=deque)
-    """(segment, stream, newest event time) of everything in the store, oldest first."""
+    """(segment, lane, newest event time) of everything in the store, oldest first."""
 
 
 class Engines(Protocol):

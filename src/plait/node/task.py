@@ -4,10 +4,11 @@
 wrote together with what it returned, and a batch that is repeated begins from the store as it was
 before it.
 
-*Invariants.* The store holds the truth: the rows of the live windows, one segment per batch and
-stream, and the header. The engine in memory is a cache of it and is used only when its token is the
-header's; otherwise it is rebuilt from the segments. A batch that fails half-way leaves no engine
-behind, or one whose token no header has.
+*Invariants.* The store holds the truth: the rows of the live windows, one segment per batch, stream
+and kind, and the header. The engine in memory is a cache of it and is used only when its token is
+the header's; otherwise it is rebuilt from the segments. A batch that fails half-way leaves no
+engine behind, or one whose token no header has. Partition groups come and go between two batches
+(`plait.node.moving`): rows that arrive are stored before the batch is joined.
 
 *Cost.* A batch writes its own rows and a header of constant size, and removes the segments that
 have expired. Rebuilding costs the live windows.
@@ -18,23 +19,42 @@ from __future__ import annotations
 import json
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from plait.engine.times import BEFORE_ALL_TIMES, event_times
 from plait.engine.watermarks import watermarks_of
-from plait.errors import CheckpointDamaged
-from plait.node.batch import Aside, Batch
+from plait.errors import CheckpointDamaged, TransferDamaged
+from plait.node.batch import Aside, Batch, check_table
 from plait.node.contract import Contract, check_contract, delays_before
 from plait.node.epochs import Epoch
 from plait.node.header import Header
+from plait.node.moving import Entered, Moving, enter, exported_groups
 from plait.node.node import Clock, Node, Setup
 from plait.node.report import Report, added, plus
-from plait.node.store import Engines, Live, Store
+from plait.node.store import (
+    FLAGGED,
+    PLAIN,
+    TAKEN_IN,
+    Engines,
+    Live,
+    Store,
+    kind_of,
+    lane_of,
+    stream_of,
+)
+from plait.node.transfer import NOWHERE, Transfer, Transfers, exported
+from plait.protocol.messages import Move
 from plait.query.durations import show_micros
+from plait.route.groups import cells_of
+from plait.route.routing import Routing
 from plait.route.rows import decode_rows, encode_rows, gathered
+from plait.route.table import Table
 from plait.tuning import Tuning
 
 _AFTER_ALL_TIMES = 2**63 - 1
@@ -49,6 +69,14 @@ def portioned(tuning: Tuning) -> Tuning:
     return replace(tuning, portion_rows=tuning.result_rows)
 
 
+class Stored(NamedTuple):
+    """Rows that were stored, with the move by which they are flagged."""
+
+    stream: int
+    flag: int
+    rows: pa.RecordBatch
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """What the host of a node tells it for one batch."""
@@ -58,6 +86,12 @@ class Told:
     clock: Clock
     epoch: Epoch | None = None
     """The newest decision of the driver."""
+    table: Table | None = None
+    """The routing table of this batch; None is the one that the checkpoint began with."""
+    batch: int = 0
+    """The number that the host gives the batch; the same for all processors and in a replay."""
+    transfers: Transfers = NOWHERE
+    """Where partition groups are put on their way to other processors."""
     notes: Sequence[str] = ()
     """What the report is to tell, too."""
 
@@ -68,12 +102,13 @@ class Processor:
 
     setup: Setup
     contract: Contract
+    routing: Routing
     aside: bool = False
     """Whether rows that are set aside are handed out."""
 
     def task(self, number: int, store: Store, engines: Engines) -> Task:
         """The batches of one of them."""
-        return Task(self.setup, self.contract, self.aside, number, store, engines)
+        return Task(self.setup, self.contract, self.routing, self.aside, number, store, engines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +117,7 @@ class Task:
 
     setup: Setup
     contract: Contract
+    routing: Routing
     aside: bool
     number: int
     store: Store
@@ -92,7 +128,13 @@ class Task:
         wall = told.clock.wall
         began = wall()
         header, live, rebuilt = self._open()
+        table = self._table(told)
+        check_table(batch, table)
+        entered = enter(header.moving, table, self.number, header.batch + 1)
         try:
+            if entered.clean:
+                live, rebuilt = self._cleaned(header, live, entered), True
+            taken_in = self._take_in(header, live, entered, told)
             node = Node(
                 self.setup,
                 header,
@@ -101,6 +143,7 @@ class Task:
                 number=self.number,
                 every_batch=True,
             )
+            node.moving = entered.moving
             ready = wall()
             yield from self._found(node.step(batch, told.epoch))
             joined = wall()
@@ -109,8 +152,10 @@ class Task:
             report.rebuilt = rebuilt
             report.unwritten = dict(header.unwritten)
             report.notes = [*header.notes, *told.notes]
-            report.written_bytes = self._write_segments(node, live, batch)
+            report.written_bytes = taken_in + self._write_segments(node, live, batch)
             report.segments = len(live.segments)
+            report.table = table.number
+            self._answer(node, live, batch, entered, told)
             report.state_rows = sum(s.rows for s in node.engine.sizes())
             report.state_bytes = node.engine.nbytes
             report.seconds = {
@@ -207,26 +252,39 @@ class Task:
         """The engine of this state, made from its segments."""
         live = self._new(header)
         stored = sorted(self.store.segments())
-        live.segments = deque((segment, stream, newest) for segment, stream, newest, _ in stored)
+        live.segments = deque((segment, lane, newest) for segment, lane, newest, _ in stored)
         if header.checksum not in (None, _checksum(written_for, live.segments)):
             raise CheckpointDamaged(
                 f"the state of processor {self.number} has {len(stored)} segments, but they are "
                 f"not those that batch {header.batch} left there for this question",
                 remedy=_RESTORE,
             )
-        arrivals = {
-            stream: live.engine.admit(stream, rows, BEFORE_ALL_TIMES).arrivals
-            for stream, rows in self._rows(stored).items()
-        }
-        live.engine.restore(arrivals, watermarks_of(self.setup.query, header.newest))
+        self._fill(live, header, list(self._rows(stored, header.moving)))
         return live
 
-    def _rows(self, stored: Iterable[tuple[int, int, int, bytes]]) -> Mapping[int, pa.RecordBatch]:
-        """The rows of the segments, by stream."""
-        rows: dict[int, list[pa.RecordBatch]] = {}
-        for segment, stream, _, body in stored:
+    def _fill(self, live: Live, header: Header, given: Sequence[Stored]) -> None:
+        """Take rows into the engine whose results were found before."""
+        watermarks = watermarks_of(self.setup.query, header.newest)
+        arrivals = {}
+        for stream in sorted({part.stream for part in given}):
+            parts = [part for part in given if part.stream == stream]
+            rows = pa.concat_batches([part.rows for part in parts])
+            flags = None
+            if any(part.flag for part in parts):
+                lengths = [part.rows.num_rows for part in parts]
+                flags = np.repeat(np.array([part.flag for part in parts], np.int64), lengths)
+            admitted = live.engine.admit(stream, rows, BEFORE_ALL_TIMES, flags)
+            arrivals[stream] = admitted.arrivals
+        live.engine.restore(arrivals, watermarks)
+
+    def _rows(
+        self, stored: Iterable[tuple[int, int, int, bytes]], moving: Moving
+    ) -> Iterator[Stored]:
+        """The rows of the segments that are ours."""
+        for segment, lane, _, body in stored:
+            stream, kind = stream_of(lane), kind_of(lane)
             try:
-                rows.setdefault(stream, []).extend(decode_rows(body))
+                found = decode_rows(body)
             except (pa.ArrowException, OSError) as error:
                 name = self.setup.query.names[stream]
                 raise CheckpointDamaged(
@@ -234,34 +292,143 @@ class Task:
                     f"{self.number} cannot be read: {error}",
                     remedy=_RESTORE,
                 ) from error
-        return {stream: pa.concat_batches(parts) for stream, parts in rows.items()}
+            dead = moving.dead(segment)
+            for rows in found:
+                ours = ~self._in_groups(stream, rows, dead) if dead else None
+                kept = rows if ours is None else rows.filter(pa.array(ours))
+                yield Stored(stream, max(0, kind - FLAGGED), kept)
+
+    # -- moves of partition groups
+
+    def _table(self, told: Told) -> Table:
+        return self.routing.table if told.table is None else told.table
+
+    def _in_groups(
+        self, stream: int, rows: pa.RecordBatch, groups: Collection[int]
+    ) -> npt.NDArray[np.bool_]:
+        """Whether each row is in one of the groups."""
+        cells = cells_of(self.routing, self.setup.query, stream, rows)
+        return np.isin(cells, list(groups))
+
+    def _cleaned(self, header: Header, live: Live, entered: Entered) -> Live:
+        """An engine without the rows that groups which come back have left behind."""
+        self.engines.drop(self.number, live)
+        header = replace(header, moving=entered.moving, checksum=None)
+        return self._rebuilt(header, "")
+
+    def _take_in(self, header: Header, live: Live, entered: Entered, told: Told) -> int:
+        """Take in the groups that arrive, and make their rows durable; the bytes written."""
+        written = 0
+        for move in entered.take_in:
+            given = []
+            for transfer in exported(told.transfers, move, told.batch):
+                for stream, rows in transfer.rows.items():
+                    given.append(Stored(stream, 0, self._mine(move, stream, rows)))
+            self._fill(live, header, given)
+            for stream in sorted({part.stream for part in given}):
+                rows = pa.concat_batches([p.rows for p in given if p.stream == stream])
+                lane = lane_of(stream, TAKEN_IN)
+                written += self._write(live, header.batch + 1, lane, rows, encode_rows(rows))
+        return written
+
+    def _mine(self, move: Move, stream: int, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that belong here, if the rows of their stream are divided."""
+        if move.spread != stream:
+            return rows
+        times = event_times(rows.column(self.setup.query.streams[stream].time))
+        owners = self.routing.divided(times, move.receivers)
+        return rows.filter(pa.array(owners == self.number))
+
+    def _answer(self, node: Node, live: Live, batch: Batch, entered: Entered, told: Told) -> None:
+        """Export what is asked for, and tell the manager how moves stand."""
+        report, checked = node.report, set(entered.moving.checked)
+        for move in entered.take_in:
+            report.moves.append({"move": move.number, "what": "taken in"})
+        for move in entered.export:
+            report.moves.append(self._export(node, batch, move, entered, told))
+        for move in entered.check:
+            try:
+                exported(told.transfers, move)
+            except TransferDamaged as error:
+                answer = {"move": move.number, "what": "damaged", "why": str(error)}
+                report.moves.append(answer)
+            else:
+                checked.add(move.number)
+        for number in sorted(checked):
+            report.moves.append({"move": number, "what": "received"})
+        oldest = min((segment for segment, _, _ in live.segments), default=node.batch + 1)
+        for move in entered.watch:
+            if oldest >= entered.moving.begun[move.number]:
+                report.moves.append({"move": move.number, "what": "all old purged"})
+        moving = replace(entered.moving, checked=frozenset(checked))
+        node.moving = moving.purged(segment for segment, _, _ in live.segments)
+
+    def _export(
+        self, node: Node, batch: Batch, move: Move, entered: Entered, told: Told
+    ) -> dict[str, Any]:
+        """Write the rows of the groups where the receiver can read them."""
+        table = self._table(told)
+        first = entered.moving.begun[move.number] == node.batch
+        parts: dict[int, list[pa.RecordBatch]] = {}
+        if first:
+            earlier = (found for found in self.store.segments() if found[0] < node.batch)
+            for part in self._rows(sorted(earlier), entered.moving):
+                parts.setdefault(part.stream, []).append(part.rows)
+        for stream, rows, _ in self._admitted(node, batch):
+            parts.setdefault(stream, []).append(rows)
+        chosen = {}
+        for stream, given in parts.items():
+            rows = pa.concat_batches(given)
+            groups = exported_groups(table, move, self.number, stream)
+            chosen[stream] = rows.filter(pa.array(self._in_groups(stream, rows, groups)))
+        raw = Transfer(move.number, self.number, told.batch, first, chosen).to_bytes()
+        told.transfers.write(move.number, self.number, told.batch, raw)
+        count = sum(rows.num_rows for rows in chosen.values())
+        return {"move": move.number, "what": "sent", "rows": count, "bytes": len(raw)}
 
     # -- to the store
+
+    def _admitted(
+        self, node: Node, batch: Batch
+    ) -> Iterator[tuple[int, pa.RecordBatch, npt.NDArray[np.int64] | None]]:
+        """The rows of this batch that were not late, by stream, and their flags."""
+        for stream in sorted(batch.rows):
+            rows, flags, is_late = batch.rows[stream], batch.flags.get(stream), node.is_late[stream]
+            if is_late is not None:
+                rows = rows.filter(pa.array(~is_late))
+                flags = None if flags is None else flags[~is_late]
+            if rows.num_rows:
+                yield stream, rows, flags
 
     def _write_segments(self, node: Node, live: Live, batch: Batch) -> int:
         """Write the rows of this batch and remove what has expired; the bytes written."""
         written, watermarks = 0, node.watermarks
-        for stream in sorted(batch.rows):
-            rows, bodies = batch.rows[stream], batch.bodies.get(stream)
-            is_late = node.is_late[stream]
-            if is_late is not None:
-                rows, bodies = rows.filter(pa.array(~is_late)), None
-            if rows.num_rows:
-                body = encode_rows(rows) if bodies is None else b"".join(bodies)
-                times = event_times(rows.column(self.setup.query.streams[stream].time))
-                newest = int(times.max())
-                self.store.write_segment(node.batch, stream, newest, body)
-                live.segments.append((node.batch, stream, newest))
-                written += len(body)
+        for stream, rows, flags in self._admitted(node, batch):
+            as_it_came = batch.bodies.get(stream) if node.is_late[stream] is None else None
+            for flag in [0] if flags is None else np.unique(flags).tolist():
+                part = rows if flags is None else rows.filter(pa.array(flags == flag))
+                body = encode_rows(part) if as_it_came is None else b"".join(as_it_came[flag])
+                lane = lane_of(stream, FLAGGED + flag if flag else PLAIN)
+                written += self._write(live, node.batch, lane, part, body)
         cutoffs = [live.engine.cutoff(s, watermarks) for s in range(len(watermarks))]
         left: deque[tuple[int, int, int]] = deque()
-        for segment, stream, newest in live.segments:
-            if newest < cutoffs[stream]:
-                self.store.remove_segment(segment, stream)
+        for segment, lane, newest in live.segments:
+            if newest < cutoffs[stream_of(lane)]:
+                self.store.remove_segment(segment, lane)
             else:
-                left.append((segment, stream, newest))
+                left.append((segment, lane, newest))
         live.segments = left
         return written
+
+    def _write(self, live: Live, segment: int, lane: int, rows: pa.RecordBatch, body: bytes) -> int:
+        """Write a segment, if there are rows; the bytes written."""
+        if not rows.num_rows:
+            return 0
+        times = event_times(rows.column(self.setup.query.streams[stream_of(lane)].time))
+        newest = int(times.max())
+        self.store.write_segment(segment, lane, newest, body)
+        live.segments.append((segment, lane, newest))
+        return len(body)
 
 
 def _checksum(contract: str, segments: Iterable[tuple[int, int, int]]) -> int:

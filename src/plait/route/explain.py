@@ -30,10 +30,11 @@ def explain_routing(query: Query, routing: Routing) -> str:
     if not split:
         return f"{head}\n  every row goes to it"
     if len(split) == 1 and len(graph.classes[split[0]].streams) == graph.size:
-        groups = sorted({routing.table.count(p) for p in range(routing.processors)})
+        homes = routing.homes.tolist()
+        groups = sorted({homes.count(p) for p in range(routing.processors)})
         each = " or ".join(map(str, groups))
         return (
-            f"{head}\n  {len(routing.table)} groups by hash of ({labels[split[0]]}), "
+            f"{head}\n  {len(homes)} groups by hash of ({labels[split[0]]}), "
             f"{each} for each processor\n  every row goes to one processor"
         )
     cells = " x ".join(str(routing.shares[k]) for k in split)

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from plait.engine.admission import NO_TIME, NULL_KEY, Admission
-from plait.engine.codes import hash_values
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.plan.steps import on_arrival
 from plait.query.query import Query, narrowed
-from plait.route.routing import Hashes, Routing
+from plait.route.groups import cells_of, shares_of
+from plait.route.routing import Numbers, Routing
 from plait.route.rows import encode_rows, gathered
 from plait.tuning import USUAL, Tuning
 
@@ -45,6 +43,12 @@ class Packet(NamedTuple):
     clock: int = 0
     """When the batch was begun, in milliseconds; the same in all packets of a batch."""
     reason: str = ""
+    flag: int = 0
+    """The number of the PTLB move by which the rows also go to another processor, or 0."""
+    table: int = 0
+    """The number of the routing table; the same in all packets of a batch."""
+    groups: bytes | None = None
+    """In a beat: how many rows of each group the processor got, in pairs of numbers."""
     body: bytes | None = None
 
 
@@ -68,7 +72,8 @@ class Packer:
 
     def pack(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
         """The packets of one task, and its closing beats."""
-        counts = Packet(0, self.stream, 0)
+        counts = Packet(0, self.stream, 0, table=self.routing.table.number)
+        grouped: dict[int, Numbers] = {}
         admission = Admission(self.query, self.stream)
         needed = [f.name for f in lean(self.query).streams[self.stream].fields]
         for chunk in gathered(batches, self.tuning.packet_rows, self.tuning.gathered_bytes):
@@ -76,31 +81,36 @@ class Packer:
             for reason, bad in aside.items() if self.aside else ():
                 body = encode_rows(bad.select(needed))
                 whose = self.stream % self.routing.processors
-                yield Packet(whose, self.stream, bad.num_rows, reason=reason, body=body)
+                number = self.routing.table.number
+                yield Packet(
+                    whose, self.stream, bad.num_rows, reason=reason, table=number, body=body
+                )
             if rows.num_rows:
-                for processor, part, original in self._split(rows, needed):
-                    body = encode_rows(part)
-                    yield Packet(processor, self.stream, part.num_rows, original, body=body)
+                yield from self._rows(rows, needed, grouped)
         for processor in range(self.routing.processors):
-            yield counts._replace(processor=processor)
+            yield counts._replace(processor=processor, groups=_pairs(grouped.get(processor)))
 
-    def _split(
-        self, rows: pa.RecordBatch, needed: list[str]
-    ) -> Iterator[tuple[int, pa.RecordBatch, bool]]:
-        """The rows for each processor, and whether they are the originals."""
-        graph = self.query.graph
-        hashes: dict[int, Hashes] = {}
-        for k in graph.classes_of(self.stream):
-            if self.routing.shares[k] > 1:
-                name = graph.classes[k].columns[self.stream][0]
-                type_, seed = graph.classes[k].type, self.routing.seed
-                hashes[k] = hash_values(rows.column(name), type_, seed)
-        sent = rows.select(needed)
-        table = np.array(self.routing.table)
-        cells = self.routing.cells(hashes, rows.num_rows)
-        for copy, offset in enumerate(self.routing.replicas(graph.classes_of(self.stream))):
-            for processor, part in _by_processor(sent, table[cells + offset]):
-                yield processor, part, copy == 0
+    def _rows(
+        self, rows: pa.RecordBatch, needed: list[str], grouped: dict[int, Numbers]
+    ) -> Iterator[Packet]:
+        """The packets of some rows; `grouped` counts them by processor and group."""
+        cells = cells_of(self.routing, self.query, self.stream, rows)
+        sent, number = rows.select(needed), self.routing.table.number
+        for share in shares_of(self.routing, self.query, self.stream, rows, cells):
+            part = sent if share.rows is None else sent.take(pa.array(share.rows))
+            if self.routing.by is not None:
+                here = cells if share.rows is None else cells[share.rows]
+                more = np.bincount(here, minlength=len(self.routing.homes))
+                grouped[share.processor] = grouped.get(share.processor, 0) + more
+            yield Packet(
+                share.processor,
+                self.stream,
+                part.num_rows,
+                share.original,
+                flag=share.flag,
+                table=number,
+                body=encode_rows(part),
+            )
 
 
 def _admit(
@@ -119,18 +129,23 @@ def _admit(
     return found.rows, counts, {reason: bad for reason, bad in aside.items() if _length(bad)}
 
 
+def _pairs(counts: Numbers | None) -> bytes | None:
+    """The groups that have rows, and how many."""
+    if counts is None:
+        return None
+    groups = np.flatnonzero(counts)
+    return np.stack([groups, counts[groups]], axis=1).astype("<i8").tobytes()
+
+
+def rows_by_group(pairs: bytes) -> dict[int, int]:
+    """The inverse: the rows of each group.
+
+    >>> rows_by_group(np.array([[3, 10], [5, 1]], "<i8").tobytes())
+    {3: 10, 5: 1}
+    """
+    found = np.frombuffer(pairs, "<i8").reshape(-1, 2)
+    return {int(group): int(rows) for group, rows in found}
+
+
 def _length(rows: pa.RecordBatch | None) -> int:
     return 0 if rows is None else rows.num_rows
-
-
-def _by_processor(
-    rows: pa.RecordBatch, processors: npt.NDArray[np.int64]
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    if (processors == processors[0]).all():
-        yield int(processors[0]), rows
-        return
-    order = np.argsort(processors, kind="stable")
-    numbers = np.arange(int(processors.max()) + 2)
-    for number, (start, stop) in enumerate(pairwise(np.searchsorted(processors[order], numbers))):
-        if stop > start:
-            yield number, rows.take(pa.array(order[start:stop]))

@@ -17,7 +17,13 @@ from plait.query.query import Field, Output, Query, Stream, make_query
 from plait.workshop.laws.histories import History, cases, crowds, stream_table
 from plait.workshop.oracle.answer import multiset, oracle
 from plait.workshop.oracle.checksum import checksum
-from plait.workshop.oracle.duck import Untranslatable, count_and_checksum, duck_result, duck_sql
+from plait.workshop.oracle.duck import (
+    TooSlow,
+    Untranslatable,
+    count_and_checksum,
+    duck_result,
+    duck_sql,
+)
 
 
 def _agree(history: History) -> None:
@@ -85,3 +91,10 @@ def test_without_duckdb_the_error_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setattr(builtins, "__import__", importing)
     with pytest.raises(PlaitError, match=r"pip install 'plait\[bench\]'"):
         duck_result(_query(pa.int64()), {})
+
+
+def test_an_answer_that_takes_too_long_is_given_up() -> None:
+    times = pa.array([0] * 50_000, pa.timestamp("us"))
+    table = pa.table({"ts": times, "k": pa.array([1] * 50_000)})
+    with pytest.raises(TooSlow, match=r"DuckDB took longer than 0\.05 s"):
+        count_and_checksum(_query(pa.int64()), {"a": table, "b": table}, threads=1, seconds=0.05)

@@ -60,6 +60,9 @@ _PACKETS = pa.schema(
         ("filtered", pa.int64()),
         ("clock", pa.int64()),
         ("reason", pa.string()),
+        ("flag", pa.int64()),
+        ("table", pa.int64()),
+        ("groups", pa.binary()),
         ("body", pa.binary()),
     ]
 )
@@ -126,7 +129,7 @@ def results(
         share = (budget or Budget()).divided(routing.processors)
         setting = Setting(small, adapt, share, load())
     setup = Setup(small, plan, setting, portioned(tuning), _random())
-    processor = Processor(setup, contract(query, routing), bool(late))
+    processor = Processor(setup, contract(query, routing), routing, bool(late))
     if frames[query.names[0]].isStreaming and not stored:
         warn_of_partitions(session, count)
     run = os.urandom(8).hex()

@@ -85,14 +85,14 @@ class SparkStore:
         self._contract.update((text,))
 
     def segments(self) -> Iterable[tuple[int, int, int, bytes]]:
-        for (segment, stream), (newest, body) in self._segments.iterator():
-            yield int(segment), int(stream), int(newest), bytes(body)
+        for (segment, lane), (newest, body) in self._segments.iterator():
+            yield int(segment), int(lane), int(newest), bytes(body)
 
-    def write_segment(self, segment: int, stream: int, newest: int, body: bytes) -> None:
-        self._segments.updateValue((segment, stream), (newest, body))
+    def write_segment(self, segment: int, lane: int, newest: int, body: bytes) -> None:
+        self._segments.updateValue((segment, lane), (newest, body))
 
-    def remove_segment(self, segment: int, stream: int) -> None:
-        self._segments.removeKey((segment, stream))
+    def remove_segment(self, segment: int, lane: int) -> None:
+        self._segments.removeKey((segment, lane))
 
 
 class JoinOperator(StatefulProcessor):
@@ -124,7 +124,8 @@ class JoinOperator(StatefulProcessor):
         del timerValues
         number = self._numbers[int(key[0])]
         batch = batch_of_packets(_packets(number, rows), self._processor.setup.query)
-        told = Told(uuid.uuid4().hex, REAL, *self._decided())
+        epoch, notes = self._decided()
+        told = Told(uuid.uuid4().hex, REAL, epoch, notes=notes)
         context = TaskContext.get()
         query = context.getLocalProperty("sql.streaming.queryId") if context else None
         task = self._processor.task(number, self._store, _engines(self._run, query))
@@ -187,12 +188,13 @@ def _packets(number: int, frames: Iterator[pd.DataFrame]) -> Iterator[Packet]:
     for frame in frames:
         for row in frame.itertuples(index=False):
             values = row._asdict()
-            body, reason = values.pop("body"), values.pop("reason")
+            body, reason, groups = (values.pop(name) for name in ("body", "reason", "groups"))
             original = bool(values.pop("original"))
             counts = {name: int(value) for name, value in values.items()} | {"processor": number}
             yield Packet(
                 **counts,
                 original=original,
                 reason=reason or "",
+                groups=None if groups is None else bytes(groups),
                 body=None if body is None else bytes(body),
             )

@@ -122,9 +122,12 @@ def cases(
     families: Sequence[Family] = FAMILIES,
     conditions: bool = True,
     late: bool = False,
+    one_key: bool = False,
 ) -> History:
     """A query with a history for it."""
-    query = draw(queries(streams=streams, families=families, conditions=conditions))
+    query = draw(
+        queries(streams=streams, families=families, conditions=conditions, one_key=one_key)
+    )
     return draw(histories(query, late=late))
 
 

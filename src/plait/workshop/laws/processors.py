@@ -68,14 +68,30 @@ class MemoryStore:
         self.contract = text
 
     def segments(self) -> Iterable[tuple[int, int, int, bytes]]:
-        return [(segment, stream, *value) for (segment, stream), value in self.rows.items()]
+        return [(segment, lane, *value) for (segment, lane), value in self.rows.items()]
 
-    def write_segment(self, segment: int, stream: int, newest: int, body: bytes) -> None:
-        self.rows[segment, stream] = (newest, body)
+    def write_segment(self, segment: int, lane: int, newest: int, body: bytes) -> None:
+        self.rows[segment, lane] = (newest, body)
         self.written += len(body)
 
-    def remove_segment(self, segment: int, stream: int) -> None:
-        del self.rows[segment, stream]
+    def remove_segment(self, segment: int, lane: int) -> None:
+        del self.rows[segment, lane]
+
+
+@dataclass
+class MemoryTransfers:
+    """Partition groups on their way, in memory. What is written stays, also if its task dies."""
+
+    written: dict[tuple[int, int, int], bytes] = field(default_factory=dict)
+
+    def write(self, move: int, sender: int, batch: int, raw: bytes) -> None:
+        self.written[move, sender, batch] = raw
+
+    def batches(self, move: int, sender: int) -> list[int]:
+        return [b for m, s, b in self.written if (m, s) == (move, sender)]
+
+    def read(self, move: int, sender: int, batch: int) -> bytes:
+        return self.written[move, sender, batch]
 
 
 class Cluster:
@@ -100,7 +116,11 @@ class Cluster:
         setting = None if adapt is None else Setting(narrow, adapt, Budget(), DEFAULT, believe)
         self._tuning = tuning
         setup = Setup(narrow, plan, setting, portioned(tuning), seed or 0)
-        self.processor = Processor(setup, contract(query, self.routing), aside)
+        self.processor = Processor(setup, contract(query, self.routing), self.routing, aside)
+        self.table = self.routing.table
+        """The routing table of the next batch."""
+        self.transfers = MemoryTransfers()
+        self.batch = 0
         self.stores = [MemoryStore() for _ in range(self.routing.processors)]
         self.workers: Sequence[Engines] = workers or (OwnEngines(), OwnEngines())
         self._tokens = count()
@@ -113,7 +133,8 @@ class Cluster:
         packets: list[Packet] = []
         for name, table in batch.items():
             aside, stream = self.processor.aside, self.query.index(name)
-            packer = Packer(self.query, stream, self.routing, aside, self._tuning)
+            routing = self.routing.at(self.table)
+            packer = Packer(self.query, stream, routing, aside, self._tuning)
             size = -(-len(table) // tasks) or 1
             for task in range(tasks):
                 packets += packer.pack(table.slice(task * size, size).to_batches())
@@ -149,6 +170,7 @@ class Cluster:
                 deaths += 1
                 continue
             self.stores = attempt
+            self.batch += 1
             self.reports = [report for _, _, report in found]
             self.aside = [rows for _, aside, _ in found for rows in aside]
             results = [rows for batches, _, _ in found for rows in batches]
@@ -167,7 +189,8 @@ class Cluster:
         results: list[pa.RecordBatch] = []
         aside: list[Aside] = []
         batch = batch_of_packets(mine, self.processor.setup.query)
-        told = Told(f"state {next(self._tokens)}", REAL, epoch)
+        token = f"state {next(self._tokens)}"
+        told = Told(token, REAL, epoch, self.table, self.batch, self.transfers)
         task = self.processor.task(number, store, engines)
         for step, found in enumerate(task.run(batch, told)):
             if die(number, step):

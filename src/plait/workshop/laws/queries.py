@@ -68,10 +68,14 @@ def queries(
     streams: st.SearchStrategy[int] | None = None,
     families: Sequence[Family] = FAMILIES,
     conditions: bool = True,
+    one_key: bool = False,
 ) -> Query:
-    """A query; `families` limits the key types, `conditions=False` leaves out residuals."""
+    """A query; `families` limits the key types, `conditions=False` leaves out residuals.
+
+    With `one_key`, all streams share a key, among others.
+    """
     size = draw(streams if streams is not None else st.integers(2, 6))
-    draft = draw(_graphs(size, SHAPES, extra=2))
+    draft = draw(_graphs(size, ("clique",) if one_key else SHAPES, extra=2))
     types = {
         column: type_
         for group in draft.classes()

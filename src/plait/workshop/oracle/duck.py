@@ -7,6 +7,7 @@ no comparison with null is true. Late rows are part of what it is given: pass it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from threading import Event, Timer
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import duckdb
 
 __all__ = [
+    "TooSlow",
     "Untranslatable",
     "checksum",
     "count_and_checksum",
@@ -71,15 +73,26 @@ def duck_result(
     return pa.Table.from_batches(_batches(query, tables, threads), query.schema)
 
 
+class TooSlow(PlaitError):
+    """DuckDB has not found the results within the time that it was given."""
+
+
 def count_and_checksum(
-    query: Query, tables: Mapping[str, pa.Table], threads: int | None = None
+    query: Query,
+    tables: Mapping[str, pa.Table],
+    threads: int | None = None,
+    seconds: float | None = None,
 ) -> tuple[int, int]:
-    """The number of results and their checksum, without holding them all in memory."""
+    """The number of results and their checksum, without holding them all in memory.
+
+    If that takes longer than so many `seconds`, TooSlow is raised: DuckDB's order of joins may be
+    one that takes hours.
+    """
     count = 0
 
     def counted() -> Iterator[pa.RecordBatch]:
         nonlocal count
-        for batch in _batches(query, tables, threads):
+        for batch in _batches(query, tables, threads, seconds):
             count += batch.num_rows
             yield batch
 
@@ -121,10 +134,22 @@ def _holds(query: Query, columns: tuple[tuple[str, ...], ...], wanted: Column) -
 
 
 def _batches(
-    query: Query, tables: Mapping[str, pa.Table], threads: int | None
+    query: Query,
+    tables: Mapping[str, pa.Table],
+    threads: int | None,
+    seconds: float | None = None,
 ) -> Iterator[pa.RecordBatch]:
     connection = _connect(threads)
+    late = Event()
+
+    def interrupt() -> None:
+        late.set()
+        connection.interrupt()
+
+    timer = Timer(seconds, interrupt) if seconds is not None else None
     try:
+        if timer is not None:
+            timer.start()
         for stream in query.streams:
             table = tables.get(stream.name, stream.schema.empty_table())
             connection.register(stream.name, _plain(table))
@@ -137,8 +162,17 @@ def _batches(
                 for column, field in zip(batch.columns, query.schema, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=query.schema)
+            if late.is_set():
+                break
+    except Exception:
+        if not late.is_set():
+            raise
     finally:
+        if timer is not None:
+            timer.cancel()
         connection.close()
+    if late.is_set():
+        raise TooSlow(f"DuckDB took longer than {seconds:g} s", remedy="give it more time")
 
 
 def _plain(table: pa.Table) -> pa.Table:

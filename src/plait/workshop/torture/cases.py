@@ -40,6 +40,7 @@ ASPECTS = (
     "conditions",
     "moves",
     "adapt",
+    "groups",
     "full disks",
     "crashes",
 )

@@ -18,6 +18,7 @@ from plait.files.arena import Arena, Places
 from plait.node.epochs import Epoch
 from plait.node.store import Engines, OwnEngines
 from plait.plan.enumerate import sample_plan
+from plait.workshop.laws.moves import Restless
 from plait.workshop.laws.processors import Cluster
 from plait.workshop.torture.cases import Case
 from plait.workshop.torture.local import REQUESTS, check, plan_for, policy_for
@@ -44,8 +45,10 @@ def _play(case: Case, folder: Path) -> Tally:
     dangers = _Dangers(case, chance, folder)
     tally, found, late = Tally(queries=1), [], dict.fromkeys(case.query.names, 0)
     epoch: Epoch | None = None
+    manager = Restless(case.chance("groups"), busy=0.7 if case.has("groups") else 0.0)
     for number, batch in enumerate(case.batches):
         epoch = _decided(case, chance, epoch)
+        manager.manage(cluster)
         dangers.strike()
         with dangers.full_disk():
             results = cluster.run(
@@ -62,7 +65,8 @@ def _play(case: Case, folder: Path) -> Tally:
             tally.migrations += sum(1 for m in report.migrations if not m.get("refused"))
             for name, n in report.late.items():
                 late[name] += n
-    check(case, found, late)
+    tally.unchecked = 0 if check(case, found, late) else 1
+    tally.moves = manager.ended + manager.given_up
     tally.rows = sum(table.num_rows for batch in case.batches for table in batch.values())
     tally.results = sum(table.num_rows for table in found)
     tally.late, tally.crashes = sum(late.values()), dangers.deaths

@@ -110,16 +110,16 @@ class MortalStore(SparkStore):
         super().__init__(handle)
         self._written = 0
 
-    def write_segment(self, segment: int, stream: int, newest: int, body: bytes) -> None:
+    def write_segment(self, segment: int, lane: int, newest: int, body: bytes) -> None:
         """Before the first one, or between two."""
         obey("between-segments" if self._written else "segment-unwritten")
-        super().write_segment(segment, stream, newest, body)
+        super().write_segment(segment, lane, newest, body)
         self._written += 1
 
-    def remove_segment(self, segment: int, stream: int) -> None:
+    def remove_segment(self, segment: int, lane: int) -> None:
         """Before one goes."""
         obey("expired-unremoved")
-        super().remove_segment(segment, stream)
+        super().remove_segment(segment, lane)
 
     def write_header(self, text: str) -> None:
         """Before and after."""

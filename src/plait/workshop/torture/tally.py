@@ -19,7 +19,11 @@ class Tally:
     rows: int = 0
     results: int = 0
     late: int = 0
+    unchecked: int = 0
+    """Queries whose answer DuckDB did not find in time, so nobody knows whether it was right."""
     migrations: int = 0
+    moves: int = 0
+    """Moves of partition groups that were completed or given up."""
     crashes: int = 0
     rebuilds: int = 0
     full_disks: int = 0

@@ -1,0 +1,145 @@
+"""Partition groups on their way from one processor to another: rows as bytes, with a checksum.
+
+A sender writes one transfer for each batch of a move: everything that it holds of the groups in the
+first batch, and what has come in addition in each later one. A batch that is repeated writes the
+same rows again. The receiver needs all of them, from the first to the last batch before the table
+changed; what is missing, cut off, changed or from another move is refused by name.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from plait.errors import SourceError, TransferDamaged
+from plait.node.sealed import sealed, unsealed
+from plait.protocol.messages import Move
+from plait.route.rows import decode_rows, encode_rows
+
+_REMEDY = "put the file back if there is a copy; otherwise restart from an earlier checkpoint"
+
+
+class Transfers(Protocol):
+    """Where transfers are: both processors reach it."""
+
+    def write(self, move: int, sender: int, batch: int, raw: bytes) -> None:
+        """Write one, whole or not at all; a batch that is repeated writes it again."""
+
+    def batches(self, move: int, sender: int) -> list[int]:
+        """The batches of which there is one."""
+
+    def read(self, move: int, sender: int, batch: int) -> bytes:
+        """One of them, or TransferDamaged."""
+
+
+class _Nowhere:
+    """No transfers: for hosts whose groups do not move."""
+
+    def write(self, move: int, sender: int, batch: int, raw: bytes) -> None:
+        raise AssertionError("a move without a place for its rows")
+
+    def batches(self, move: int, sender: int) -> list[int]:
+        del move, sender
+        return []
+
+    def read(self, move: int, sender: int, batch: int) -> bytes:
+        raise AssertionError("a move without a place for its rows")
+
+
+NOWHERE = _Nowhere()
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """The rows of a move's groups, by stream, that one sender exported in one batch."""
+
+    move: int
+    sender: int
+    batch: int
+    first: bool
+    """Whether it has everything; otherwise it has what came in this batch."""
+    rows: Mapping[int, pa.RecordBatch]
+
+    def to_bytes(self) -> bytes:
+        """With a checksum.
+
+        >>> rows = {0: pa.record_batch({"k": [1, 2]})}
+        >>> raw = Transfer(1, 0, 7, True, rows).to_bytes()
+        >>> Transfer.from_bytes(raw).rows == rows
+        True
+        >>> Transfer.from_bytes(raw[:-1])
+        Traceback (most recent call last):
+        plait.errors.TransferDamaged: what was exported is damaged: it was cut off; ...
+        """
+        bodies = {stream: encode_rows(part) for stream, part in sorted(self.rows.items())}
+        body = b"".join(bodies.values())
+        head = {
+            "move": self.move,
+            "sender": self.sender,
+            "batch": self.batch,
+            "first": self.first,
+            "lengths": [[stream, len(part)] for stream, part in bodies.items()],
+            "body": zlib.crc32(body),
+        }
+        return sealed(head).encode() + b"\n" + body
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Transfer:
+        """The inverse of `to_bytes`, or TransferDamaged."""
+        head, _, body = raw.partition(b"\n")
+        try:
+            given = unsealed(head.decode("utf-8"))
+            lengths = [(int(stream), int(length)) for stream, length in given["lengths"]]
+            if len(body) != sum(length for _, length in lengths):
+                raise SourceError("it was cut off")
+            if zlib.crc32(body) != given["body"]:
+                raise SourceError("its checksum is wrong")
+            rows, start = {}, 0
+            for stream, length in lengths:
+                (rows[stream],) = decode_rows(body[start : start + length])
+                start += length
+            return cls(
+                int(given["move"]),
+                int(given["sender"]),
+                int(given["batch"]),
+                bool(given["first"]),
+                rows,
+            )
+        except (SourceError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+            reason = str(error).partition(";")[0]
+            raise TransferDamaged(
+                f"what was exported is damaged: {reason}", remedy=_REMEDY
+            ) from None
+
+
+def exported(transfers: Transfers, move: Move, before: int | None = None) -> list[Transfer]:
+    """All transfers of a move up to the batch `before` it changed places; first ones without it."""
+    found = []
+    for sender in move.senders:
+        there = transfers.batches(move.number, sender)
+        batches = sorted(b for b in there if before is None or b < before)
+        if not batches or (before is not None and batches != list(range(batches[0], before))):
+            raise TransferDamaged(
+                f"of move {move.number}, what processor {sender} exported is missing, at least in "
+                f"part: there are batches {batches}",
+                remedy=_REMEDY,
+            )
+        for batch in batches if before is not None else batches[:1]:
+            one = Transfer.from_bytes(transfers.read(move.number, sender, batch))
+            if (one.move, one.sender, one.batch, one.first) != (
+                move.number,
+                sender,
+                batch,
+                batch == batches[0],
+            ):
+                raise TransferDamaged(
+                    f"what is there for batch {batch} of move {move.number} is that of batch "
+                    f"{one.batch} of move {one.move}",
+                    remedy=_REMEDY,
+                )
+            found.append(one)
+    return found
