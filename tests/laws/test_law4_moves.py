@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from plait.plan.enumerate import sample_plan
 from plait.workshop.laws.checks import difference
-from plait.workshop.laws.histories import History, cases, crowds
+from plait.workshop.laws.histories import History, Row, cases, crowds
 from plait.workshop.laws.hosts import Answer, any_plan, definition
 from plait.workshop.laws.moves import Restless
 from plait.workshop.laws.policies import Lies, eager
@@ -37,9 +37,9 @@ def long_history(seed: int) -> History:
     chance = Random(seed)
     keys, delay = chance.choice((1, 2, 5)), chance.choice((0, 5, 30))
     query = keyed_query([["k"]] * 3, chance.choice((20, 40, 80)), delay)
-    batches = []
+    batches: list[dict[str, list[Row]]] = []
     for number in range(chance.choice((15, 30))):
-        batch = {}
+        batch: dict[str, list[Row]] = {}
         for name in query.names:
             times = [10 * number + chance.randint(-delay, 10) for _ in range(chance.randint(0, 3))]
             batch[name] = [{"ts": t, "k": chance.randrange(keys), "v": t} for t in times]
@@ -84,19 +84,19 @@ def check(history: History, processors: int, seed: int, *, adaptive: bool) -> Re
     return manager
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(cases(streams=st.integers(2, 4), late=True, one_key=True), st.integers(2, 4), SEEDS)
 def test_oracle_groups_that_move(history: History, processors: int, seed: int) -> None:
     check(history, processors, seed, adaptive=False)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(crowds(streams=st.integers(2, 4), late=True), st.integers(2, 3), SEEDS)
 def test_oracle_a_crowded_group_that_moves(history: History, processors: int, seed: int) -> None:
     check(history, processors, seed, adaptive=False)
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(crowds(streams=st.integers(3, 4), late=True), st.integers(2, 3), SEEDS)
 def test_oracle_groups_that_move_while_plans_change(
     history: History, processors: int, seed: int
@@ -105,7 +105,7 @@ def test_oracle_groups_that_move_while_plans_change(
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=60)
 @given(crowds(streams=st.integers(2, 4), late=True), st.integers(2, 4), SEEDS, st.booleans())
 def test_oracle_crowded_groups_that_move_thoroughly(
     history: History, processors: int, seed: int, adaptive: bool
@@ -114,7 +114,7 @@ def test_oracle_crowded_groups_that_move_thoroughly(
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(
     cases(streams=st.integers(2, 5), late=True, one_key=True),
     st.integers(2, 5),
@@ -127,7 +127,7 @@ def test_oracle_groups_that_move_thoroughly(
     check(history, processors, seed, adaptive=adaptive)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(12))
 def test_oracle_moves_that_follow_each_other(seed: int) -> None:
     check(long_history(seed), 2 + seed % 3, seed, adaptive=seed % 2 == 0)
 
@@ -135,7 +135,7 @@ def test_oracle_moves_that_follow_each_other(seed: int) -> None:
 @pytest.mark.slow
 def test_oracle_moves_that_follow_each_other_thoroughly() -> None:
     ended = given_up = 0
-    for seed in range(25, 400):
+    for seed in range(12, 100):
         manager = check(long_history(seed), 2 + seed % 3, seed, adaptive=seed % 2 == 0)
         ended, given_up = ended + manager.ended, given_up + manager.given_up
-    assert ended > 1000 and given_up > 300, "moves are made, and come to their ends"
+    assert ended > 200 and given_up > 50, "moves are made, and come to their ends"
