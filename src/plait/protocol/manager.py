@@ -214,7 +214,9 @@ class Manager:
             return ((processor_name(move.senders[0]), question),)
         step = _step(moving)
         to = parties(step.to, move, self.splits)
-        return tuple((party, step.order(move)) for party in to if party not in moving.answered)
+        # Where others answer than were asked, an answer does not say that its sender has done all.
+        done = moving.answered if step.to == step.by else ()
+        return tuple((party, step.order(move)) for party in to if party not in done)
 
     def _with(self, moving: Moving) -> Manager:
         rest = (m for m in self.moving if m.move.number != moving.move.number)

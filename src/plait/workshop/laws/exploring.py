@@ -1,6 +1,7 @@
 """Every state that a world of moving groups can reach (`moving.py`), and what must hold there.
 
-*What is checked.* No result appears that the definition does not have, or appears twice. Where
+*What is checked.* No result appears that the definition does not have, or appears twice. No row
+comes to a processor that does not hold its group, or has deleted it. Where
 nothing is left to happen, every result has appeared, the manager is idle, and all parties agree
 where the groups are. From every state such an end can be reached: no move is stuck, as long as the
 manager repeats itself. Every party is the same after it was written and read as plain data.
@@ -35,6 +36,7 @@ from plait.workshop.laws.moving import (
     Machine,
     Result,
     Scenario,
+    Violation,
     Wish,
     answer,
     send_row,
@@ -54,10 +56,6 @@ State = tuple[int, tuple[int, ...], tuple[int, ...], int, int, int, int, tuple[i
 
 Label = Callable[[], str]
 """What happened; only the way to a violation is written out."""
-
-
-class Violation(Exception):
-    """Something that must not happen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,10 @@ END = 1 << 30
 """The time after all rows."""
 
 
+class Violation(Exception):
+    """Something that must not happen."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A row of a history; rows of one group that are close in time join."""
@@ -256,6 +260,8 @@ def take_item(scenario: Scenario, machine: Machine, split: int, item: Item) -> D
     """A processor takes the next item of a split's channel."""
     match item:
         case Copy():
+            if (item.row.group, item.tag.since) not in machine.processor.held:
+                raise Violation(f"{machine.processor.name} does not hold the group of {item}")
             results = tuple(_found(scenario, machine, item))
             after = replace(machine, copies=machine.copies | {item})
             return replace(_purged(scenario, after), results=results)
