@@ -1,8 +1,13 @@
 """The messages by which partition groups move, with the names that D-CAPE gives them.
 
 The distribution manager talks to the processors and to the splits, which route the rows. A split
-also sends flags along with the rows of a processor: they arrive after all rows it sent before.
-Every message names its move, so that one which is late or repeated is recognised.
+also sends *flags* along with the rows of a processor: they arrive after all rows it sent before.
+Every message names its move, so that one which is late or repeated is recognised. Those that change
+something carry the whole `Move`: they can be understood by a party that missed the others.
+
+The paper's network loses nothing and its machines do not fail. For those that do there are three
+messages more: `StartOfPartitions` (behind it, a sender gets flagged rows only), `GiveUpPartitions`,
+and `Settled`, with which every party answers the last message of a move.
 """
 
 from __future__ import annotations
@@ -11,6 +16,26 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Protocol: TypeAlias = Literal["PTLB", "MSLB"]
+
+MANAGER = "manager"
+
+
+def split_name(split: int) -> str:
+    """The address of a split.
+
+    >>> split_name(0)
+    'split-0'
+    """
+    return f"split-{split}"
+
+
+def processor_name(processor: int) -> str:
+    """The address of a processor.
+
+    >>> processor_name(3)
+    'processor-3'
+    """
+    return f"processor-{processor}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +53,8 @@ class Move:
     senders: tuple[int, ...]
     receivers: tuple[int, ...]
     spread: int | None = None
+    spread_before: int | None = None
+    """The stream whose rows are divided among the senders, if the groups are spread already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +70,7 @@ class PartitionsToMove:
     """Sender to manager: the groups chosen."""
 
     move: int
+    by: str
     groups: tuple[int, ...]
 
 
@@ -54,24 +82,36 @@ class DuplicatePartitions:
 
 
 @dataclass(frozen=True, slots=True)
+class StartOfPartitions:
+    """Split to sender and receiver, among its rows (PTLB): from here on, rows go to both."""
+
+    move: Move
+    split: int
+
+
+@dataclass(frozen=True, slots=True)
 class AllOldPurged:
     """Sender to manager (PTLB): no row of the groups from before the move is left."""
 
     move: int
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeletePartitions:
-    """Manager to sender and splits (PTLB): from now on only the receiver gets the rows."""
+    """Manager to all (PTLB): from now on only the receiver gets the rows."""
 
-    move: int
+    move: Move
 
 
 @dataclass(frozen=True, slots=True)
 class EndOfPartitions:
-    """Split to sender, behind its rows (PTLB): no more rows of the groups come."""
+    """Split, behind its rows (PTLB): no more rows of the groups come.
 
-    move: int
+    It goes to the sender when the move is completed, and to the receiver when it is given up.
+    """
+
+    move: Move
     split: int
 
 
@@ -86,7 +126,7 @@ class DeactivatePartitions:
 class EndOfPartitionInputFlag:
     """Split to sender, behind its rows (MSLB): no more rows of the groups come."""
 
-    move: int
+    move: Move
     split: int
 
 
@@ -102,14 +142,14 @@ class Deactivated:
 class SendPartitions:
     """Manager to senders (MSLB): send the groups to the receivers."""
 
-    move: int
+    move: Move
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivePartitions:
     """Sender to receiver (MSLB): the groups themselves, as the host carries them."""
 
-    move: int
+    move: Move
     sender: int
     partitions: object
 
@@ -119,28 +159,45 @@ class Received:
     """Receiver to manager (MSLB): the groups are stored, and unmatched states recomputed."""
 
     move: int
-    receiver: int
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReactivatePartitions:
-    """Manager to splits (MSLB): rows of the groups go to the receivers, what was buffered first."""
+    """Manager to all (MSLB): rows of the groups go to the receivers, what was buffered first."""
+
+    move: Move
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUpPartitions:
+    """Manager to all: the groups stay where they were."""
+
+    move: Move
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Any party to the manager: the move has ended here, as the manager said."""
 
     move: int
+    by: str
 
 
-Message: TypeAlias = (
-    ComputePartitionsToMove
-    | PartitionsToMove
-    | DuplicatePartitions
-    | AllOldPurged
+Flag: TypeAlias = StartOfPartitions | EndOfPartitions | EndOfPartitionInputFlag
+"""What a split sends to a processor in the order of its rows; it is neither lost nor repeated."""
+
+Answer: TypeAlias = PartitionsToMove | AllOldPurged | Deactivated | Received | Settled
+"""What the manager gets."""
+
+Order: TypeAlias = (
+    DuplicatePartitions
     | DeletePartitions
-    | EndOfPartitions
     | DeactivatePartitions
-    | EndOfPartitionInputFlag
-    | Deactivated
     | SendPartitions
-    | ReceivePartitions
-    | Received
     | ReactivatePartitions
+    | GiveUpPartitions
 )
+"""What the manager sends about a move whose groups are known."""
+
+Message: TypeAlias = ComputePartitionsToMove | Order | Flag | ReceivePartitions | Answer

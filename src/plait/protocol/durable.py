@@ -1,0 +1,102 @@
+"""Parties and messages as plain JSON types, for headers, control files and wires.
+
+What is read is checked against the types of the fields: damage is an error, not a strange party.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from plait.errors import SourceError
+from plait.protocol.messages import Message
+
+T = TypeVar("T")
+
+
+def to_plain(value: object) -> Any:
+    """A party, move or message in lists, dicts, numbers and strings.
+
+    >>> from plait.protocol.places import Place
+    >>> to_plain(Place((0, 2), spread=1))
+    {'processors': [0, 2], 'spread': 1, 'since': 0}
+    """
+    if is_dataclass(value):
+        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple):
+        return [to_plain(part) for part in value]
+    return value
+
+
+def from_plain(kind: type[T], data: object) -> T:
+    """The inverse of `to_plain`; what is no such value is a SourceError.
+
+    >>> from plait.protocol.places import Place
+    >>> from_plain(Place, {"processors": [0, 2], "spread": 1, "since": 0})
+    Place(processors=(0, 2), spread=1, since=0)
+    >>> from_plain(Place, {"processors": [0], "spread": 1})
+    Traceback (most recent call last):
+    plait.errors.SourceError: a Place lacks the field 'since'
+    """
+    read: T = _read(kind, data, kind.__name__)
+    return read
+
+
+def message_to_plain(message: Message) -> dict[str, Any]:
+    """A message with its name.
+
+    >>> from plait.protocol.messages import Settled
+    >>> message_to_plain(Settled(3, "split-0"))
+    {'message': 'Settled', 'move': 3, 'by': 'split-0'}
+    """
+    return {"message": type(message).__name__, **to_plain(message)}
+
+
+def message_from_plain(data: dict[str, Any]) -> Message:
+    """The inverse of `message_to_plain`.
+
+    >>> message_from_plain({"message": "Settled", "move": 3, "by": "split-0"})
+    Settled(move=3, by='split-0')
+    """
+    kinds = {kind.__name__: kind for kind in get_args(Message)}
+    name = data.get("message")
+    if name not in kinds:
+        raise SourceError(f"{name!r} is no message that this version knows")
+    message: Message = from_plain(kinds[name], {k: v for k, v in data.items() if k != "message"})
+    return message
+
+
+def _read(kind: Any, data: Any, where: str) -> Any:
+    origin, inner = get_origin(kind), get_args(kind)
+    if is_dataclass(kind):
+        return _read_fields(kind, data)
+    if origin in (Union, UnionType):
+        if data is None and NoneType in inner:
+            return None
+        (only,) = (k for k in inner if k is not NoneType)
+        return _read(only, data, where)
+    if origin is tuple and isinstance(data, list | tuple):
+        if inner[-1] is Ellipsis:
+            return tuple(_read(inner[0], part, where) for part in data)
+        if len(inner) == len(data):
+            return tuple(_read(k, part, where) for k, part in zip(inner, data, strict=True))
+    if origin is Literal and data in inner:
+        return data
+    if kind is float and type(data) in (int, float):
+        return float(data)
+    if kind is object or (origin is None and type(data) is kind):
+        return data
+    raise SourceError(f"{where} cannot be {data!r}")
+
+
+def _read_fields(kind: Any, data: Any) -> Any:
+    if not isinstance(data, dict):
+        raise SourceError(f"{data!r} is no {kind.__name__}")
+    hints = get_type_hints(kind)
+    if missing := sorted(hints.keys() - data.keys()):
+        raise SourceError(f"a {kind.__name__} lacks the field {missing[0]!r}")
+    if unknown := sorted(data.keys() - hints.keys()):
+        raise SourceError(f"a {kind.__name__} has no field {unknown[0]!r}")
+    read = {name: _read(hint, data[name], name) for name, hint in hints.items()}
+    return kind(**read)
