@@ -83,10 +83,6 @@ class MigrationError(PlaitError):
     """A change of the plan that cannot be made, or not now; the query runs on as it was."""
 
 
-class MoveError(PlaitError):
-    """A move of partition groups that cannot be made, or not now; they stay where they are."""
-
-
 class CheckpointMismatch(PlaitError):
     """A checkpoint that was written by another query, or in another format."""
 
@@ -120,7 +116,7 @@ class NoQualifiedPlan(PlaitError):
 
 
 class MoveError(PlaitError):
-    """A move of partition groups that makes no sense, or that cannot be carried out."""
+    """A move of partition groups that cannot be made, or not now; they stay where they are."""
 
 
 class TableChanged(MoveError):
