@@ -6,6 +6,13 @@ migrated     another plan runs, or runs beside the old one: what it took
 ended        the old plan of a parallel track is gone
 judged       whether a migration paid
 unqualified  no plan fits the budget, and which resource is short
+
+And what the distribution manager did (`plait.adapt.manager`), which is of no single processor:
+
+weighed      loads were compared: what was decided, and why, also why not
+relocated    a move of partition groups was carried out, or given up
+reviewed     whether a move paid
+unbalanced   groups that are too hot, and that neither moving nor spreading would help
 """
 
 from __future__ import annotations
@@ -15,7 +22,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-EventKind = Literal["started", "compared", "migrated", "ended", "judged", "unqualified"]
+EventKind = Literal[
+    "started",
+    "compared",
+    "migrated",
+    "ended",
+    "judged",
+    "unqualified",
+    "weighed",
+    "relocated",
+    "reviewed",
+    "unbalanced",
+]
 
 
 _FOR_REPLAY = ("statistics", "standing", "query", "costs")
