@@ -79,6 +79,22 @@ class PlanError(PlaitError):
     """A plan that does not run this query."""
 
 
+class SiteError(PlanError):
+    """Sites, links or streams that no plan can be made for."""
+
+
+class UnknownSite(SiteError):
+    """A name that is no site."""
+
+
+class SiteWithoutStream(SiteError):
+    """A site at which no stream arrives: it would have nothing to do."""
+
+
+class LinkWithoutRate(SiteError):
+    """Two sites between which nothing can be sent, because no transmission rate is known."""
+
+
 class MigrationError(PlaitError):
     """A change of the plan that cannot be made, or not now; the query runs on as it was."""
 

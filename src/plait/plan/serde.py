@@ -63,7 +63,7 @@ def dumps(plan: Node, query: Query | None = None) -> str:
     """
     if query is not None:
         check_plan(query, plan)
-    return _pretty(to_dict(plan), "")
+    return pretty(to_dict(plan), "")
 
 
 def loads(text: str, query: Query | None = None) -> Node:
@@ -142,17 +142,17 @@ def _order(value: object, path: str) -> tuple[int, ...]:
     return tuple(_READ.whole(p, where, "the position of a child") for p, where in positions)
 
 
-def _pretty(value: object, indent: str) -> str:
+def pretty(value: object, indent: str) -> str:
     """JSON with every object and list on one line where it fits: short, and good to diff."""
     line = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or (indent and len(indent) + len(line) <= _WIDTH):
         return line
     deeper = indent + "  "
     if isinstance(value, dict):
-        entries = [f"{json.dumps(k)}: {_pretty(v, deeper)}" for k, v in value.items()]
+        entries = [f"{json.dumps(k)}: {pretty(v, deeper)}" for k, v in value.items()]
         opening, closing = "{", "}"
     else:
-        entries = [_pretty(v, deeper) for v in value]
+        entries = [pretty(v, deeper) for v in value]
         opening, closing = "[", "]"
     body = ",\n".join(deeper + entry for entry in entries)
     return f"{opening}\n{body}\n{indent}{closing}"

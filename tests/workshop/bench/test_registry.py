@@ -37,6 +37,8 @@ TINY = {
     "finals": "1",
     "minutes": "1",
     "tuples": "30000",
+    "settings": "8",
+    "planned": "6",
 }
 
 

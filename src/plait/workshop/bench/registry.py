@@ -30,6 +30,7 @@ BENCHMARKS = Catalogue(
         "peers-output": "plait.workshop.bench.spark.peers:output",
         "peers-tiny": "plait.workshop.bench.spark.peers:tiny",
         "plan-quality": "plait.workshop.bench.plan_quality:plan_quality",
+        "sites-planner": "plait.workshop.bench.sites_planner:sites_planner",
         "spark-soak": "plait.workshop.bench.spark.soak:soak",
         "spark-state-writes": "plait.workshop.bench.spark.state_writes:state_writes",
         "teddies-overhead": "plait.workshop.bench.teddies_overhead:teddies_overhead",

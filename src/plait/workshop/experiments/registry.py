@@ -21,6 +21,7 @@ EXPERIMENTS = Catalogue(
         "qualified/fig14": "plait.workshop.experiments.qualified:fig14",
         "qualified/fig7": "plait.workshop.experiments.qualified_runs:fig7",
         "qualified/fig8": "plait.workshop.experiments.qualified_runs:fig8",
+        "sites/table3": "plait.workshop.experiments.sites:table3",
         "teddies/drift": "plait.workshop.experiments.teddies_drift:drift",
         "teddies/fig6": "plait.workshop.experiments.teddies:fig6",
         "teddies/fig7": "plait.workshop.experiments.teddies:fig7",
