@@ -93,6 +93,8 @@ class Transfer:
         head, _, body = raw.partition(b"\n")
         try:
             given = unsealed(head.decode("utf-8"))
+            if sealed(given).encode() != head:
+                raise SourceError("it has no checksum")
             lengths = [(int(stream), int(length)) for stream, length in given["lengths"]]
             if len(body) != sum(length for _, length in lengths):
                 raise SourceError("it was cut off")
