@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import time
+from collections import Counter
 from collections.abc import Callable
 from json import dumps
 from pathlib import Path
@@ -23,6 +24,8 @@ _REGISTRIES = {
 }
 _QUIET = 2.0
 """Seconds between two notes where they cannot replace each other."""
+_STYLES = {"reproduced": None, "deviates": "yellow", "contradicted": "bold yellow"}
+_VERDICTS = tuple(_STYLES)
 _NOUNS = {"bench": "benchmark", "experiment": "experiment"}
 
 
@@ -115,9 +118,21 @@ def _show(report: Any) -> None:
     for key, value in report.ratios.items():
         say(f"  {key}: {_number(value)}")
     for claim in report.claims:
+        _show_claim(claim)
+    papers = Counter(claim.verdict for claim in report.claims if claim.origin == "paper")
+    if papers:
+        say("  of the paper's sentences: " + ", ".join(f"{papers[v]} {v}" for v in _VERDICTS))
+
+
+def _show_claim(claim: Any) -> None:
+    text = f"{claim.claim}: {claim.measured} ({claim.bound})"
+    if claim.origin == "project":
         verdict = "holds" if claim.holds else "FAILS"
-        line = f"  {verdict}  {claim.claim}: {claim.measured} ({claim.bound})"
-        say(line, style=None if claim.holds else "bold red")
+        say(f"  {verdict}  {text}", style=None if claim.holds else "bold red")
+        return
+    say(f"  {claim.verdict}  {claim.place}: {text}", style=_STYLES[claim.verdict])
+    if claim.why and claim.verdict != "reproduced":
+        say(f"    why: {claim.why}")
 
 
 def _indent(lines: list[str], by: str = "  ") -> None:
