@@ -73,9 +73,12 @@ def test_a_claim_says_whose_it_is() -> None:
 def test_a_contradicted_paper_is_counted_and_a_contradicted_project_fails() -> None:
     report = Report("cape/fig15", {}, seed="000")
     report.claims = [by_paper("a", "section 6", "less", Smaller([2.0], [1.0]), "why")]
-    assert report.holds and [c.id for c in report.contradicted()] == ["a"]
+    assert [c.id for c in report.contradicted()] == ["a"]
+    verdicts = [report.holds]
     report.claims.append(by_project("b", "less", Smaller([2.0], [1.0])))
-    assert not report.holds and len(report.contradicted()) == 1
+    verdicts.append(report.holds)
+    assert verdicts == [True, False]
+    assert len(report.contradicted()) == 1
     agreed = by_paper("c", "section 6", "less", Smaller([1.0], [2.0]), "why")
     assert "why" not in agreed.to_dict(), "nothing to explain"
 
