@@ -72,6 +72,76 @@ def measure(
         raise typer.Exit(1)
 
 
+def measure_all(json: Path | None, run: bool, report: bool) -> None:
+    """Run every experiment into a directory, and write the page on what reproduces.
+
+    The page is beside the figures, and with `report` also in `docs/`. Exit with 1 if a claim of
+    the project does not hold anywhere.
+    """
+    registry = _registry("experiment")
+    if registry is None:
+        raise PlaitError("there is no experiment yet", remedy="install Plait with its workshop")
+    if json is None:
+        raise PlaitError("where should the figures go?", remedy="give --json DIR")
+    names: list[str] = registry.names()
+    failed = _run_all(registry, names, json) if run else []
+    _write_pages(json, names, report)
+    if failed:
+        say(f"claims of the project that do not hold: {', '.join(failed)}", style="bold red")
+        raise typer.Exit(1)
+
+
+def _run_all(registry: Any, names: list[str], folder: Path) -> list[str]:
+    """Every experiment, one after the other; the names of claims that do not hold."""
+    failed: list[str] = []
+    began = time.monotonic()
+    for number, name in enumerate(names, start=1):
+        wall, cpu = time.monotonic(), time.process_time()
+        report = registry.run(name, {}, _lines(f"{number} of {len(names)}, {name}"))
+        took = {"wall": time.monotonic() - wall, "cpu": time.process_time() - cpu}
+        figures = report.to_dict() | {"took": took}
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            report.plot(folder / "images")
+        path = folder / f"{name.replace('/', '-')}.json"
+        write_whole(path, dumps(figures, indent=2) + "\n")
+        failed += [f"{name}: {c.id}" for c in report.claims if _fails(c)]
+        counts = Counter(c.verdict for c in report.claims if c.origin == "paper")
+        verdicts = ", ".join(f"{counts[v]} {v}" for v in _VERDICTS)
+        say(f"{number} of {len(names)}, {name}: {verdicts}; {took['wall']:.0f} s, "
+            f"{took['cpu']:.0f} s of CPU")  # fmt: skip
+        for claim in report.contradicted():
+            _show_claim(claim)
+    say(f"all: {time.monotonic() - began:.0f} s, {time.process_time():.0f} s of CPU")
+    return failed
+
+
+def _fails(claim: Any) -> bool:
+    return claim.origin == "project" and not claim.holds
+
+
+def _write_pages(folder: Path, names: list[str], into_docs: bool) -> None:
+    """The page beside the figures; and in `docs/`, with the pictures in `docs/images/`."""
+    pages = importlib.import_module("plait.workshop.experiments.reproduction")
+    figures = pages.read_figures(folder, names)
+    places = [folder / "reproduction.md"]
+    if into_docs:
+        docs = Path("docs")
+        if not docs.is_dir():
+            raise PlaitError("there is no folder docs/ here", remedy="run it in the repository")
+        for found in figures:
+            picture = folder / "images" / pages.file_name(found["name"], "png")
+            if picture.is_file():
+                with writing(docs / "images"):
+                    (docs / "images").mkdir(exist_ok=True)
+                    (docs / "images" / picture.name).write_bytes(picture.read_bytes())
+        places.append(docs / "reproduction.md")
+    for place in places:
+        write_whole(place, pages.page(figures, "images"))
+        say(f"written: {place}")
+    say(pages.summary(figures))
+
+
 def _lines(name: str) -> Callable[[str], None]:
     """Notes as lines on standard error, for work that takes longer than a moment."""
     began = last = time.monotonic()
