@@ -105,6 +105,7 @@ def fig8(options: Options, note: Note) -> Report:
         *_set_4_printed(),
         *_set_4_visible(_run(report, VISIBLE_4, (*both, "jtree"), options, note)),
     ]
+    report.series.sort(key=lambda line: line.unit.partition(", ")[2])
     report.ratios["tuples that the memory has room for"] = {
         given.name: given.room for given in (*SETS, VISIBLE_2, VISIBLE_4)
     }
@@ -126,7 +127,8 @@ def _run(
     for label, outcome in runs[0].items():
         name = f"{given.name}, {label}"
         for unit, y in outcome.lines(times).items():
-            report.series.append(Series(name, times[: len(y)], y, unit, "seconds"))
+            panel = unit if given is SETS[0] else f"{unit}, {given.name}"
+            report.series.append(Series(label, times[: len(y)], y, panel, "seconds"))
         needs = by_equations(given, outcome.plan)
         report.systems[name] = {
             "plan": str(outcome.plan),
