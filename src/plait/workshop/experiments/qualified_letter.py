@@ -1,4 +1,7 @@
-"""Algorithm 3 of seed 003 (state-selection) to the letter, beside the one that Plait uses.
+"""Algorithms 2 and 3 of seed 003 to the letter, beside those that Plait uses.
+
+Algorithm 3 is state-selection, algorithm 2 the two-layer framework around it. Algorithm 4,
+state-removal, is to the letter in `plait.optimize` already.
 
 *To the letter:* the weight of an edge is λ_x λ_y σ_xy, with λ_xy = λ_x λ_y σ_xy for a vertex that
 was merged; every edge is tried, in the order of frequency over weight; the first merge that saves
@@ -15,7 +18,8 @@ from __future__ import annotations
 
 from plait.optimize.budget import Budget
 from plait.optimize.candidate import Candidate, Joins
-from plait.optimize.layer_one import best_mjoin
+from plait.optimize.layer_one import best_binary, best_mjoin
+from plait.optimize.state_removal import state_removal
 from plait.optimize.state_selection import Edge, edges, merge
 
 
@@ -39,6 +43,33 @@ def letter_selection(joins: Joins, budget: Budget) -> Candidate | None:
             return None
         plan = better
     return plan if budget.holds(plan.cost) else None
+
+
+def letter_two_layer(joins: Joins, budget: Budget) -> Candidate | None:
+    """A qualified plan, or None where algorithm 2 as printed returns -1.
+
+    It ends where the mjoin exceeds the memory, and where the binary tree exceeds the CPU.
+
+    >>> from plait.optimize.examples import chain_model
+    >>> joins = Joins(chain_model())
+    >>> str(joins.plan(letter_two_layer(joins, Budget(cpu=0.2, memory=1000, unit="tuples"))))
+    '(a b c)'
+    """
+    mjoin = best_mjoin(joins)
+    if budget.holds(mjoin.cost):
+        return mjoin
+    if not budget.holds_memory(mjoin.cost):
+        return None
+    binary = best_binary(joins)
+    if budget.holds(binary.cost):
+        return binary
+    if not budget.holds_cpu(binary.cost):
+        return None
+    selected = letter_selection(joins, budget)
+    if selected is not None:
+        return selected
+    removed = state_removal(joins, budget, binary)
+    return removed if budget.holds(removed.cost) else None
 
 
 def _first_saving(joins: Joins, budget: Budget, plan: Candidate) -> Candidate | None:
