@@ -84,6 +84,10 @@ def test_the_opposite_of_what_is_contradicted_is_reproduced(found: Comparison) -
     assert found.reversed().verdict == "reproduced"
 
 
+def test_values_at_the_edge_have_an_opposite_too() -> None:
+    assert Near([0.5, 0.5], [1.0, 1.0], 0.5).reversed().verdict == "contradicted"
+
+
 NUMBERS = st.lists(st.floats(0.01, 100), min_size=2, max_size=6)
 
 

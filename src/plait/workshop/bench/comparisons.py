@@ -150,11 +150,13 @@ class Near:
         return f"within {self.within:.3g} of what is expected"
 
     def reversed(self) -> Self:
-        """The values in the opposite order; doubled where the order makes no difference."""
+        """The values in the opposite order; where that makes no difference, far from what is
+        expected, or what is expected if they were far from it."""
         backwards = replace(self, values=tuple(self.values[::-1]))
         if backwards.verdict != self.verdict:
             return backwards
-        return replace(self, values=tuple((2 + 2 * self.within) * v for v in self.values))
+        off = 1 if self.verdict == "contradicted" else 1 + 2 * _ROUGHLY * self.within
+        return replace(self, values=tuple(off * e for e in self.expected))
 
 
 @dataclass(frozen=True, slots=True)
