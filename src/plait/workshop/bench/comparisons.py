@@ -251,8 +251,8 @@ class Degree:
         return f"between {self.low:g} and {self.high:g}"
 
     def reversed(self) -> Self:
-        """The values in the opposite order."""
-        return replace(self, y=tuple(self.y[::-1]))
+        """What grows shrinks as fast."""
+        return replace(self, y=tuple(1 / v for v in self.y))
 
 
 @dataclass(frozen=True, slots=True)
