@@ -73,6 +73,8 @@ class Tuning:
     """Streams of a router, at most, for which every history is looked at beforehand."""
     frontier_blocks: int = 16
     """Blocks under way that a router has room for at first."""
+    eddy_queue: int = 1024
+    """Tuples under way that Eddies have room for at first."""
     waiting_packets: int = 4
     """Packets that wait in a metaqueue before it is worked off."""
 

@@ -16,7 +16,12 @@ import pytest
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "tests", ["tests/laws/test_law1_batches.py", "tests/engine/test_columns.py"]
+    "tests",
+    [
+        "tests/laws/test_law1_batches.py",
+        "tests/engine/test_columns.py",
+        "tests/engine/tactics/test_single.py",
+    ],
 )
 def test_no_kernel_leaves_its_arrays(tests: str, tmp_path: Path) -> None:
     root = Path(__file__).parents[2]

@@ -372,10 +372,24 @@ def experiment(
     json: JsonOption = None,
     plot: PlotOption = None,
     option: SettingOption = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Repeat all of them; --json is then a directory.")
+    ] = False,
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report", help="Write docs/reproduction.md from the figures in the directory."
+        ),
+    ] = False,
 ) -> None:
-    """Repeat an experiment of the papers."""
-    from plait.cli.measuring import measure
+    """Repeat an experiment of the papers, or all of them."""
+    from plait.cli.measuring import measure, measure_all
 
+    if (all_ or report) and name is None:
+        measure_all(json, run=all_, report=report)
+        return
+    if all_ or report:
+        raise PlaitError("one experiment, or all of them?", remedy="leave out the name, or --all")
     measure("experiment", name, list_, json, plot, option or [])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import time
+from collections import Counter
 from collections.abc import Callable
 from json import dumps
 from pathlib import Path
@@ -23,6 +24,8 @@ _REGISTRIES = {
 }
 _QUIET = 2.0
 """Seconds between two notes where they cannot replace each other."""
+_STYLES = {"reproduced": None, "deviates": "yellow", "contradicted": "bold yellow"}
+_VERDICTS = tuple(_STYLES)
 _NOUNS = {"bench": "benchmark", "experiment": "experiment"}
 
 
@@ -67,6 +70,76 @@ def measure(
             say(f"written: {path}")
     if not report.holds:
         raise typer.Exit(1)
+
+
+def measure_all(json: Path | None, run: bool, report: bool) -> None:
+    """Run every experiment into a directory, and write the page on what reproduces.
+
+    The page is beside the figures, and with `report` also in `docs/`. Exit with 1 if a claim of
+    the project does not hold anywhere.
+    """
+    registry = _registry("experiment")
+    if registry is None:
+        raise PlaitError("there is no experiment yet", remedy="install Plait with its workshop")
+    if json is None:
+        raise PlaitError("where should the figures go?", remedy="give --json DIR")
+    names: list[str] = registry.names()
+    failed = _run_all(registry, names, json) if run else []
+    _write_pages(json, names, report)
+    if failed:
+        say(f"claims of the project that do not hold: {', '.join(failed)}", style="bold red")
+        raise typer.Exit(1)
+
+
+def _run_all(registry: Any, names: list[str], folder: Path) -> list[str]:
+    """Every experiment, one after the other; the names of claims that do not hold."""
+    failed: list[str] = []
+    began = time.monotonic()
+    for number, name in enumerate(names, start=1):
+        wall, cpu = time.monotonic(), time.process_time()
+        report = registry.run(name, {}, _lines(f"{number} of {len(names)}, {name}"))
+        took = {"wall": time.monotonic() - wall, "cpu": time.process_time() - cpu}
+        figures = report.to_dict() | {"took": took}
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            report.plot(folder / "images")
+        path = folder / f"{name.replace('/', '-')}.json"
+        write_whole(path, dumps(figures, indent=2) + "\n")
+        failed += [f"{name}: {c.id}" for c in report.claims if _fails(c)]
+        counts = Counter(c.verdict for c in report.claims if c.origin == "paper")
+        verdicts = ", ".join(f"{counts[v]} {v}" for v in _VERDICTS)
+        say(f"{number} of {len(names)}, {name}: {verdicts}; {took['wall']:.0f} s, "
+            f"{took['cpu']:.0f} s of CPU")  # fmt: skip
+        for claim in report.contradicted():
+            _show_claim(claim)
+    say(f"all: {time.monotonic() - began:.0f} s, {time.process_time():.0f} s of CPU")
+    return failed
+
+
+def _fails(claim: Any) -> bool:
+    return claim.origin == "project" and not claim.holds
+
+
+def _write_pages(folder: Path, names: list[str], into_docs: bool) -> None:
+    """The page beside the figures; and in `docs/`, with the pictures in `docs/images/`."""
+    pages = importlib.import_module("plait.workshop.experiments.reproduction")
+    figures = pages.read_figures(folder, names)
+    places = [folder / "reproduction.md"]
+    if into_docs:
+        docs = Path("docs")
+        if not docs.is_dir():
+            raise PlaitError("there is no folder docs/ here", remedy="run it in the repository")
+        for found in figures:
+            picture = folder / "images" / pages.file_name(found["name"], "png")
+            if picture.is_file():
+                with writing(docs / "images"):
+                    (docs / "images").mkdir(exist_ok=True)
+                    (docs / "images" / picture.name).write_bytes(picture.read_bytes())
+        places.append(docs / "reproduction.md")
+    for place in places:
+        write_whole(place, pages.page(figures, "images"))
+        say(f"written: {place}")
+    say(pages.summary(figures))
 
 
 def _lines(name: str) -> Callable[[str], None]:
@@ -115,9 +188,21 @@ def _show(report: Any) -> None:
     for key, value in report.ratios.items():
         say(f"  {key}: {_number(value)}")
     for claim in report.claims:
+        _show_claim(claim)
+    papers = Counter(claim.verdict for claim in report.claims if claim.origin == "paper")
+    if papers:
+        say("  of the paper's sentences: " + ", ".join(f"{papers[v]} {v}" for v in _VERDICTS))
+
+
+def _show_claim(claim: Any) -> None:
+    text = f"{claim.claim}: {claim.measured} ({claim.bound})"
+    if claim.origin == "project":
         verdict = "holds" if claim.holds else "FAILS"
-        line = f"  {verdict}  {claim.claim}: {claim.measured} ({claim.bound})"
-        say(line, style=None if claim.holds else "bold red")
+        say(f"  {verdict}  {text}", style=None if claim.holds else "bold red")
+        return
+    say(f"  {claim.verdict}  {claim.place}: {text}", style=_STYLES[claim.verdict])
+    if claim.why and claim.verdict != "reproduced":
+        say(f"    why: {claim.why}")
 
 
 def _indent(lines: list[str], by: str = "  ") -> None:

@@ -50,14 +50,14 @@ class Lookup:
         query = windows.query
         matrix = query.bounds.matrix
         self.target = target
-        self._by = classes if by is None else by
+        self.by = classes if by is None else by
         self._bases = windows.bases
         self._tuning = windows.tuning
         self._output = windows.output
-        self._key_sources = {k: min(query.graph.classes[k].streams & gathered) for k in classes}
-        unsure = classes if len(self._by) > 1 else [k for k in classes if k not in self._by]
-        self._verified = [(k, min(query.graph.classes[k].streams & target.streams)) for k in unsure]
-        self._reach = [
+        self.key_sources = {k: min(query.graph.classes[k].streams & gathered) for k in classes}
+        unsure = classes if len(self.by) > 1 else [k for k in classes if k not in self.by]
+        self.verified = [(k, min(query.graph.classes[k].streams & target.streams)) for k in unsure]
+        self.reach = [
             (
                 i,
                 max(matrix[j][i] for j in target.streams),
@@ -89,12 +89,12 @@ class Lookup:
         n = length(tuples)
         counters.probes += n
         codes = {
-            k: take(self._bases[s].window.codes(k), tuples[s]) for k, s in self._key_sources.items()
+            k: take(self._bases[s].window.codes(k), tuples[s]) for k, s in self.key_sources.items()
         }
         window = self.target.window
-        keys = window.keys(self._by, codes)
+        keys = window.keys(self.by, codes)
         lo, hi = np.full(n, _FAR_PAST, np.int64), np.full(n, _FAR_FUTURE, np.int64)
-        for i, back, ahead in self._reach:
+        for i, back, ahead in self.reach:
             tighten(lo, hi, self._bases[i].window.latest, tuples[i], back, ahead)
         old = 0
         if self.mark is not None:
@@ -105,7 +105,7 @@ class Lookup:
                 old = self.mark.old[stream]
         cursor, portion = new_cursor(self._tuning.walkers), self._tuning.portion_rows
         while not finished(cursor, n):
-            probes, rows, visited = window.probe(self._by, keys, lo, hi, cursor, portion)
+            probes, rows, visited = window.probe(self.by, keys, lo, hi, cursor, portion)
             counters.visited += visited
             if limits is not None:
                 chosen = older(window.ring.header, rows, probes, limits)
@@ -147,9 +147,9 @@ class Lookup:
             (stream,) = target.streams
             found = {stream: rows}
         out = {s: take(p, probes) for s, p in tuples.items()} | found
-        if self._verified or self._near:
+        if self.verified or self._near:
             keep = np.ones(len(probes), np.uint8)
-            for k, s in self._verified:
+            for k, s in self.verified:
                 keep_equal(keep, codes[k], probes, self._bases[s].window.codes(k), out[s])
             for i, j, back, ahead in self._near:
                 left, right = self._bases[i].window.latest, self._bases[j].window.latest

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plait.kernels import arrival, gather, hashing, order, ring, unkeyed
+from plait.kernels import arrival, gather, hashing, order, ring, single, unkeyed
 from plait.kernels.index import new_cursor, sweep
 from plait.kernels.intern import Interner
 from plait.kernels.jit import Ints
@@ -50,6 +50,7 @@ def warm() -> None:
         gather.widen(times.copy(), times.copy(), column, rows)
         gather.keep_near(keep, column, rows, column, rows, 1, 1)
         gather.keep_equal(keep, times, rows, column, rows)
+    _warm_routes(window)
     for dtype in _GATHERED:
         gather.take(np.zeros(4, dtype), rows)
     data, lengths = np.zeros(8, np.uint8), np.ones(4, np.int64)
@@ -65,6 +66,18 @@ def warm() -> None:
     interner = Interner()
     interner.encode(data, times, lengths)
     interner.forget([times])
+
+
+def _warm_routes(window: Window) -> None:
+    """Single tuples: one table for each kind, and nothing to route."""
+    table: Ints = np.zeros((1, 1), np.int64)
+    none = np.zeros((2, 2), np.int32)
+    secret, state = hashing.make_secret(), np.zeros(single.STATE_WORDS, np.int64)
+    words, tickets = np.zeros(1, np.uint64), np.zeros(1)
+    rings = window.ring.header.reshape(1, -1)
+    single.route(
+        rings, table, table, table, table, secret, words, tickets, 0.0, -1, none, none, table, state
+    )
 
 
 if __name__ == "__main__":

@@ -7,18 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from plait.workshop.bench.comparisons import Smaller
 from plait.workshop.bench.report import (
-    Claim,
     Report,
     Series,
     at_most,
+    by_paper,
+    by_project,
     environment,
     equal,
     ratio_spread,
     spread,
 )
 
-CLAIM = {"id", "measured", "value", "bound", "holds"}
+CLAIM = {"id", "measured", "value", "bound", "holds", "origin", "verdict"}
 
 
 def example(seed: str = "") -> Report:
@@ -48,10 +50,37 @@ def test_a_report_has_the_fields_of_the_design() -> None:
     assert set(claim) == CLAIM | {"claim"}
 
 
-def test_an_experiment_names_what_the_paper_claims() -> None:
-    (claim,) = example(seed="000").to_dict()["claims"]
-    assert set(claim) == CLAIM | {"paper"}
-    assert claim["paper"] == "no slower"
+def test_a_claim_says_whose_it_is() -> None:
+    report = example(seed="000")
+    report.claims.append(
+        by_paper("less", "section 6.3", "less", Smaller([2.0], [1.0]), "it is more", theirs="half")
+    )
+    ours, theirs = report.to_dict()["claims"]
+    assert (ours["origin"], ours["claim"], ours["verdict"]) == (
+        "project",
+        "no slower",
+        "reproduced",
+    )
+    assert set(theirs) == CLAIM | {"paper", "place", "theirs", "why"}
+    assert (theirs["origin"], theirs["paper"], theirs["place"]) == ("paper", "less", "section 6.3")
+    assert (theirs["verdict"], theirs["holds"], theirs["why"]) == (
+        "contradicted",
+        False,
+        "it is more",
+    )
+
+
+def test_a_contradicted_paper_is_counted_and_a_contradicted_project_fails() -> None:
+    report = Report("cape/fig15", {}, seed="000")
+    report.claims = [by_paper("a", "section 6", "less", Smaller([2.0], [1.0]), "why")]
+    assert [c.id for c in report.contradicted()] == ["a"]
+    verdicts = [report.holds]
+    report.claims.append(by_project("b", "less", Smaller([2.0], [1.0])))
+    verdicts.append(report.holds)
+    assert verdicts == [True, False]
+    assert len(report.contradicted()) == 1
+    agreed = by_paper("c", "section 6", "less", Smaller([1.0], [2.0]), "why")
+    assert "why" not in agreed.to_dict(), "nothing to explain"
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
@@ -83,9 +112,8 @@ def test_a_claim_holds_when_the_measurement_says_so(
 
 
 def test_systems_that_agree_and_systems_that_do_not() -> None:
-    assert equal("id", "claim", [(1, 2), (1, 2)]) == Claim(
-        "id", "claim", "(1, 2)", 1.0, "equal", True
-    )
+    agreeing = equal("id", "claim", [(1, 2), (1, 2)])
+    assert (agreeing.measured, agreeing.value, agreeing.holds) == ("(1, 2)", 1.0, True)
     differing = equal("id", "claim", [7, 7, 8])
     assert not differing.holds
     assert differing.measured == "7, 8"

@@ -19,6 +19,7 @@ from plait.workshop.experiments.qualified import (
     fig13c,
     fig14,
 )
+from plait.workshop.experiments.qualified_letter import letter_selection
 from plait.workshop.experiments.qualified_settings import QualifiedSetting, draw
 from plait.workshop.experiments.registry import EXPERIMENTS
 
@@ -48,7 +49,20 @@ def test_settings_are_as_the_paper_draws_them() -> None:
 def test_the_frameworks_find_what_exists() -> None:
     report = fig13b(FindOptions(most=5, settings=15), _quiet)
     assert report.holds
-    assert report.series[0].label == "two-layer"
+    assert [c.origin for c in report.claims] == ["paper"] * 3 + ["project"] * 3
+    assert report.series[-1].label == "two-layer, Plait's extension"
+    assert list(report.series[-1].y) == [100.0] * 3
+
+
+def test_the_printed_algorithm_gives_up_where_ours_goes_on() -> None:
+    missed = 0
+    for number in range(60):
+        setting = draw(5, number)
+        joins, budget = setting.joins(), setting.budget
+        found = letter_selection(joins, budget)
+        assert found is None or budget.holds(found.cost)
+        missed += found is None and two_layer(joins, budget).answer != "none"
+    assert missed > 0
 
 
 def test_both_verdicts_occur() -> None:
@@ -57,7 +71,7 @@ def test_both_verdicts_occur() -> None:
 
 def test_clouds_separate() -> None:
     report = fig14(CloudOptions(settings=20), _quiet)
-    assert _holds(report, "less-memory", "more-cpu", "clouds-separate")
+    assert _holds(report, "less-memory", "more-cpu", "clouds-separate", "mixed-at-3")
 
 
 @pytest.mark.slow

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from random import Random as Chance
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from plait.kernels.memory import Saved
 
 History = int
@@ -56,16 +59,33 @@ class Policy(Protocol):
         ...
 
 
-class Random:
+class Drawing:
+    """A policy that is a draw by tickets, which compiled code can carry out for many tuples.
+
+    `lend` gives out a seed and the tickets of each stream, `take_back` the tickets afterwards. Each
+    stream counts as one ticket at least. With a `memory`, tickets are won and lost on the way.
+    """
+
+    memory = 0
+
+    def __init__(self, seed: int) -> None:
+        self._chance = Chance(seed)
+
+    def lend(self, streams: int) -> tuple[int, NDArray[np.float64]]:
+        """What the next draws depend on."""
+        return self._chance.getrandbits(64), np.zeros(streams)
+
+    def take_back(self, tickets: NDArray[np.float64]) -> None:
+        """Learn how the draws have changed the tickets."""
+
+
+class Random(Drawing):
     """Any of the ready streams, each as likely: the cheapest decision, and it learns nothing.
 
     >>> policy = Random(seed=1)
     >>> {policy.choose(1, [1, 2]).target for _ in range(20)}
     {1, 2}
     """
-
-    def __init__(self, seed: int) -> None:
-        self._chance = Chance(seed)
 
     def choose(self, history: History, ready: Sequence[int], waiting: int = 1) -> Choice:
         """One of them."""
@@ -86,7 +106,7 @@ class Random:
         _draw_on(self._chance, saved["chance"])
 
 
-class Lottery:
+class Lottery(Drawing):
     """A draw: a window gains a ticket for each tuple it consumes and loses one for each it makes.
 
     Every window has at least one ticket. Tickets are forgotten: after `memory` more tuples, about
@@ -100,9 +120,22 @@ class Lottery:
     """
 
     def __init__(self, seed: int, *, memory: int = 4096) -> None:
-        self._chance = Chance(seed)
-        self._memory = memory
+        super().__init__(seed)
+        self.memory = memory
         self._balance: dict[int, float] = {}
+
+    def lend(self, streams: int) -> tuple[int, NDArray[np.float64]]:
+        """A seed, and the tickets as they stand."""
+        seed, tickets = super().lend(streams)
+        for target, held in self._balance.items():
+            tickets[target] = held
+        return seed, tickets
+
+    def take_back(self, tickets: NDArray[np.float64]) -> None:
+        """The tickets as they stand now."""
+        for target, held in enumerate(tickets.tolist()):
+            if held or target in self._balance:
+                self._balance[target] = held
 
     def tickets(self, target: int) -> float:
         """The tickets that a window holds in a draw."""
@@ -127,11 +160,11 @@ class Lottery:
         """Hand out tickets for consuming, and take them back for producing."""
         del history, work
         # Within a packet larger than the memory, too, the newest tuples count most.
-        share = min(1.0, self._memory / max(1, consumed))
-        kept = max(0.0, 1 - consumed / self._memory)
+        share = min(1.0, self.memory / max(1, consumed))
+        kept = max(0.0, 1 - consumed / self.memory)
         gained = (consumed - produced) * share
         balance = self._balance.get(target, 0.0) * kept + gained
-        self._balance[target] = max(-self._memory, min(self._memory, balance))
+        self._balance[target] = max(-self.memory, min(self.memory, balance))
 
     def to_state(self) -> Saved:
         """The tickets, and where its chance stands."""

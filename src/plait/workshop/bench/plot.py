@@ -8,6 +8,8 @@ from plait.workshop.bench.report import Report, Series
 
 _FEW = 40
 """Lines with more points than this are drawn without a dot for each."""
+_ACROSS = 3
+"""Panels beside each other; more go below."""
 _SHORT = 7
 """A legend with more entries than this is put outside of its panel."""
 _MARKS = ("-", ":", "--", "-.")
@@ -23,10 +25,15 @@ def draw(report: Report, directory: Path) -> Path:
 
     panels = _panels(report)
     colours = plt.get_cmap("tab10" if max(map(len, panels.values())) <= _SHORT else "tab20")
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=(6.4 * len(panels), 4.2), squeeze=False, layout="constrained"
+    across = min(_ACROSS, len(panels))
+    down = -(-len(panels) // across)
+    figure, grid = plt.subplots(
+        down, across, figsize=(6.4 * across, 4.2 * down), squeeze=False, layout="constrained"
     )
-    for axis, (title, lines) in zip(axes[0], panels.items(), strict=True):
+    axes = grid.ravel()[: len(panels)]
+    for empty in grid.ravel()[len(panels) :]:
+        empty.set_axis_off()
+    for axis, (title, lines) in zip(axes, panels.items(), strict=True):
         if not lines:
             _bars(axis, report)
             continue
@@ -39,7 +46,7 @@ def draw(report: Report, directory: Path) -> Path:
         axis.set_xlabel(lines[0].x_unit)
         axis.set_ylabel(title)
         axis.grid(alpha=0.3)
-    _legends(figure, axes[0])
+    _legends(figure, axes)
     figure.suptitle(report.name)
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{report.name.replace('/', '-')}.png"
@@ -70,7 +77,7 @@ def _legends(figure, axes) -> None:  # type: ignore[no-untyped-def]
     same = len(labels) > 1 and all(other == labels[0] for other in labels)
     if same and len(labels[0]) > _SHORT - 2:
         handles, names = axes[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=2 * len(axes))
+        figure.legend(handles, names, loc="outside lower center", ncols=2 * min(_ACROSS, len(axes)))
         return
     for axis, names in zip(axes, labels, strict=True):
         if len(names) > _SHORT:

@@ -20,6 +20,7 @@ BENCHMARKS = Catalogue(
         "adapt-slow-drift": "plait.workshop.bench.adapt.drifts:slow_drift",
         "adapt-stationary": "plait.workshop.bench.adapt.stationary:stationary",
         "cost-model": "plait.workshop.bench.cost_model:cost_model",
+        "eddies-decision": "plait.workshop.bench.eddies_decision:eddies_decision",
         "kernel-ingest": "plait.workshop.bench.kernel_peers:ingest",
         "kernel-output": "plait.workshop.bench.kernel_peers:output",
         "kernel-ways": "plait.workshop.bench.kernel_ways:ways",

@@ -12,10 +12,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+from plait.workshop.bench.comparisons import Comparison, Limit, Same, Verdict
+
 Note = Callable[[str], None]
 """Where a measurement says what it is doing."""
 
 Scale = Literal["linear", "log"]
+Origin = Literal["paper", "project"]
 
 _PACKAGES = ("plait", "numba", "numpy", "pyarrow", "duckdb", "pandas", "pyspark")
 
@@ -46,7 +49,11 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Something that should hold, with the measurement that says whether it does."""
+    """Something said of a measurement, with the measurement that says whether it is so.
+
+    A claim of the project must hold. A claim of a paper is reported with its verdict: a paper that
+    our run contradicts is news, not a failure.
+    """
 
     id: str
     claim: str
@@ -54,6 +61,104 @@ class Claim:
     value: float
     bound: str
     holds: bool
+    origin: Origin = "project"
+    place: str = ""
+    """Where the paper says so."""
+    theirs: str = ""
+    """What the paper reports, as far as it can be read."""
+    why: str = ""
+    """Why our run differs, where it does: one sentence."""
+    covers: tuple[str, ...] = ()
+    """The equations, tables and so on that it is about, beside its figure."""
+    comparison: Comparison | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the run says of it."""
+        if self.comparison is not None:
+            return self.comparison.verdict
+        return "reproduced" if self.holds else "contradicted"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the text is under `paper` or `claim`, by its origin."""
+        found: dict[str, Any] = {
+            "id": self.id,
+            "paper" if self.origin == "paper" else "claim": self.claim,
+            "measured": self.measured,
+            "value": self.value,
+            "bound": self.bound,
+            "holds": self.holds,
+            "origin": self.origin,
+            "verdict": self.verdict,
+        }
+        if self.origin == "paper":
+            found |= {"place": self.place, "theirs": self.theirs}
+        if self.why and self.verdict != "reproduced":
+            found["why"] = self.why
+        if self.covers:
+            found["covers"] = list(self.covers)
+        return found
+
+
+def by_paper(
+    id_: str,
+    place: str,
+    sentence: str,
+    comparison: Comparison,
+    why: str,
+    *,
+    theirs: str = "",
+    measured: str | None = None,
+    covers: Sequence[str] = (),
+) -> Claim:
+    """A sentence of a paper, its place, and why our run differs if it does.
+
+    >>> from plait.workshop.bench.comparisons import Smaller
+    >>> claim = by_paper("ends-first", "section 6.3", "moving state ends earlier",
+    ...                  Smaller([2.0], [1.0]), "the queues are worked off first")
+    >>> claim.verdict, claim.holds, claim.to_dict()["why"]
+    ('contradicted', False, 'the queues are worked off first')
+    """
+    return Claim(
+        id_,
+        sentence,
+        comparison.measured if measured is None else measured,
+        comparison.value,
+        comparison.bound,
+        comparison.verdict == "reproduced",
+        "paper",
+        place,
+        theirs,
+        why,
+        tuple(covers),
+        comparison,
+    )
+
+
+def by_project(
+    id_: str,
+    claim: str,
+    comparison: Comparison,
+    *,
+    measured: str | None = None,
+    covers: Sequence[str] = (),
+) -> Claim:
+    """Something that we say, and that must hold.
+
+    >>> from plait.workshop.bench.comparisons import Same
+    >>> by_project("results", "all find as many results", Same([3, 4])).holds
+    False
+    """
+    return Claim(
+        id_,
+        claim,
+        comparison.measured if measured is None else measured,
+        comparison.value,
+        comparison.bound,
+        comparison.verdict == "reproduced",
+        covers=tuple(covers),
+        comparison=comparison,
+    )
 
 
 def at_most(id_: str, claim: str, value: float, limit: float, unit: str = "") -> Claim:
@@ -62,8 +167,7 @@ def at_most(id_: str, claim: str, value: float, limit: float, unit: str = "") ->
     >>> at_most("fast", "no slower than the peer", 0.5, 1.0).holds
     True
     """
-    measured = f"{value:.3g}{' ' + unit if unit else ''}"
-    return Claim(id_, claim, measured, value, f"at most {limit:g}", value <= limit)
+    return by_project(id_, claim, Limit(value, limit, unit=unit))
 
 
 def at_least(id_: str, claim: str, value: float, limit: float, unit: str = "") -> Claim:
@@ -72,15 +176,12 @@ def at_least(id_: str, claim: str, value: float, limit: float, unit: str = "") -
     >>> at_least("faster", "twice as fast as the peer", 2.5, 2.0).holds
     True
     """
-    measured = f"{value:.3g}{' ' + unit if unit else ''}"
-    return Claim(id_, claim, measured, value, f"at least {limit:g}", value >= limit)
+    return by_project(id_, claim, Limit(value, limit, least=True, unit=unit))
 
 
 def equal(id_: str, claim: str, values: Sequence[object]) -> Claim:
     """A claim that several systems agree."""
-    same = len(set(values)) == 1
-    measured = ", ".join(map(str, dict.fromkeys(values)))
-    return Claim(id_, claim, measured, float(same), "equal", same)
+    return by_project(id_, claim, Same(tuple(values)))
 
 
 @dataclass(slots=True)
@@ -100,8 +201,12 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Whether every claim does."""
-        return all(c.holds for c in self.claims)
+        """Whether every claim of the project does; those of papers have verdicts."""
+        return all(c.holds for c in self.claims if c.origin == "project")
+
+    def contradicted(self) -> list[Claim]:
+        """The claims of the paper that this run contradicts."""
+        return [c for c in self.claims if c.origin == "paper" and c.verdict == "contradicted"]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, with the environment it was measured in."""
@@ -120,17 +225,7 @@ class Report:
                 }
                 for s in self.series
             ],
-            "claims": [
-                {
-                    "id": c.id,
-                    "paper" if self.seed else "claim": c.claim,
-                    "measured": c.measured,
-                    "value": c.value,
-                    "bound": c.bound,
-                    "holds": c.holds,
-                }
-                for c in self.claims
-            ],
+            "claims": [claim.to_dict() for claim in self.claims],
             "systems": self.systems,
             "ratios": self.ratios,
             "environment": environment(),

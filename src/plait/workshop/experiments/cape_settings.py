@@ -7,9 +7,9 @@ charged by pairs compared.
 
 *Otherwise:* the paper tells neither T_j nor T_s. Here they are the C_j and C_i that the same group
 reports for a later version of its engine (`PAPER` in `optimize/costs.py`), and the query gets only
-a share of the processor (`speed`), since the paper's engine runs background queries beside it. The
-share is such that set 1 and 2 of section 6.2 leave the machine time and the old plan of set 2 of
-section 6.3 is far more than it can do, as the paper says of them.
+a share of the processor (`speed`), since the paper's engine runs background queries beside it. One
+share serves all of section 6: sets 1 and 2 of section 6.2 leave the machine time, and the old plan
+of set 2 of section 6.3 is twice what it can do, as the paper says of them.
 
 *Hash joins beside it:* the same machine and the same prices, but only the pairs that match are
 paid for.
@@ -21,11 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
-from typing import get_args
 
 import pyarrow as pa
 
-from plait.hosts.virtual.accounting import Account, Meter
+from plait.hosts.virtual.accounting import Account
 from plait.hosts.virtual.host import Clean, VirtualRun
 from plait.hosts.virtual.machines import Machine
 from plait.hosts.virtual.trace import Trace
@@ -48,9 +47,7 @@ OLD, NEW, FLAT = "(((A B) C) D)", "(A ((B C) D))", "(A B C D)"
 START = 10.0
 """When migrations begin, in seconds."""
 SPEED = 0.08
-"""The share of the processor that the query gets in section 6.2."""
-BUSY_SPEED = 0.05
-"""The share in section 6.3: a quarter of what the old plan of set 2 needs."""
+"""The share of the processor that the query gets."""
 
 
 @dataclass(frozen=True)
@@ -171,18 +168,6 @@ def migration(
         moving.length if moving else 0.0,
         float(trace.busy([start / 2, start])[0]),
     )
-
-
-def moves(setting: Setting, start: float, seed: int, speed: float = SPEED) -> dict[Account, float]:
-    """T_MS by either account, of one migration on a machine that keeps up."""
-    run = virtual(setting, OLD, setting.tables(start, seed), "nested-loop", 8, speed)
-    run.advance()
-    query = setting.query
-    meters = {account: Meter(query, account, PAPER) for account in get_args(Account)}
-    record = run.node.migrate(setting.plan(NEW), "moving-state")
-    return {
-        account: meter.moved(run.node.engine, record) / speed for account, meter in meters.items()
-    }
 
 
 def run_through(

@@ -1,0 +1,52 @@
+"""What the papers have beside their figures, and the tests that check what is built of it.
+
+Equations and algorithms that an experiment measures are found by the claims that cover them. The
+others are listed here with the file that tests them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PAPERS = {
+    "000": "Zhu, Rundensteiner, Heineman: Dynamic plan migration for continuous queries (CAPE)",
+    "001": "Tran, Lee: joins over sites",
+    "002": "Zhu, Rundensteiner: adaptation in distributed stream processing (D-CAPE)",
+    "003": "Zhu, Raghavan, Rundensteiner: qualified plans for multi-join continuous queries",
+    "004": "Claypool, Claypool: Teddies",
+}
+"""The papers by the number of their seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A numbered thing in a paper, what it says, and the test of what is built of it."""
+
+    seed: str
+    name: str
+    what: str
+    test: str
+
+
+ITEMS = (
+    Item("000", "lemma 2.1", "joins put out in the order of timestamps", "engine/test_held.py"),
+    Item("000", "lemma 2.2", "which tuples a tuple purges", "laws/test_law2_purging.py"),
+    Item("000", "algorithm 1", "recompute states bottom-up", "engine/migrate/test_moving_state.py"),
+    Item("000", "algorithm 2", "moving state", "laws/test_law3_migration.py"),
+    Item("000", "section 4.2", "parallel track", "laws/test_law3_boxes.py"),
+    Item("000", "equation 5", "cost of the old box in 2W", "optimize/test_migration_cost.py"),
+    Item("000", "equation 6", "cost of the new box in 2W", "optimize/test_migration_cost.py"),
+    Item("000", "equation 7", "output rate of the new box", "optimize/test_migration_cost.py"),
+    Item("000", "table 1", "terms of the cost model", "optimize/test_migration_cost.py"),
+    Item("000", "table 2", "parameters", "workshop/experiments/test_cape.py"),
+    Item("003", "algorithm 1", "JTree-Finder", "optimize/test_jtree_finder.py"),
+    Item("003", "algorithm 2", "two-layer framework", "optimize/test_two_layer.py"),
+    Item("003", "algorithm 3", "state-selection", "optimize/test_state_selection.py"),
+    Item("003", "algorithm 4", "state-removal", "optimize/test_state_removal.py"),
+    Item("003", "table 1", "terms of the cost model", "optimize/test_model.py"),
+    Item("003", "table 2", "parameters", "workshop/experiments/test_qualified_runs.py"),
+    Item("003", "definition 4", "qualified percentage", "workshop/experiments/test_qualified.py"),
+    Item("004", "section 3.1", "SteMs and metaqueues", "engine/tactics/test_teddy.py"),
+    Item("004", "section 3.2", "adaptive packets", "engine/tactics/test_teddy.py"),
+    Item("004", "figure 5", "inner loops of Eddies and Teddies", "laws/test_law2_routing.py"),
+)

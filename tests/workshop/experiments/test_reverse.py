@@ -1,0 +1,67 @@
+"""No claim passes for reversed input: every experiment, small, with its compared series flipped."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from plait.workshop.bench.comparisons import Falls, Smaller
+from plait.workshop.experiments import registry
+
+_SHORT = {"seconds": "14", "start": "5", "slices": "6", "seeds": "1"}
+SMALL: dict[str, dict[str, str]] = {
+    "cape/fig9": {"shortest": "2", "longest": "4", "step": "1", "tracks": "1", "slices": "10"},
+    "cape/fig10": {"longest": "4", "repeats": "3", "checked": "1"},
+    "cape/fig11": {"points": "3", "repeats": "3", "tracks": "1", "slices": "10"},
+    "cape/fig12": {"longest": "1.5", "points": "3", "start": "4", "slices": "5", "repeats": "1",
+                   "slow_start": "2"},
+    "cape/fig13": _SHORT,
+    "cape/fig14": _SHORT,
+    "cape/fig15": _SHORT,
+    "cape/fig16": _SHORT,
+    "qualified/fig7": {"windows": "2.5", "slices": "8", "seeds": "1"},
+    "qualified/fig8": {"windows": "2.5", "slices": "8", "seeds": "1"},
+    "qualified/fig13a": {"most": "5", "settings": "3", "general": "1"},
+    "qualified/fig13b": {"most": "4", "settings": "12"},
+    "qualified/fig13c": {"most": "4", "settings": "12"},
+    "qualified/fig14": {"settings": "12"},
+    "teddies/fig6": {"most": "64", "decisions": "150", "repeats": "1"},
+    "teddies/fig7": {"most": "16", "decisions": "2000"},
+    "teddies/fig8": {"most": "128", "rows": "20", "repeats": "1"},
+    "teddies/drift": {"rows": "1000", "repeats": "1", "finals": "2", "window_seconds": "1"},
+}  # fmt: skip
+"""Settings with which an experiment takes a moment; one that is not listed runs as it is."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", registry.names())
+def test_the_opposite_measurements_change_the_verdict(name: str) -> None:
+    report = registry.run(name, SMALL.get(name, {}))
+    assert report.claims
+    for claim in report.claims:
+        found = claim.comparison
+        assert found is not None or claim.origin == "project", f"{claim.id} compares nothing"
+        if found is None:
+            continue
+        opposite = found.reversed().verdict
+        if claim.verdict == "reproduced":
+            assert opposite == "contradicted", f"{claim.id} holds both ways"
+        elif isinstance(found, Smaller) and found.value != 1:
+            assert opposite != claim.verdict, f"{claim.id} fails both ways"
+        elif isinstance(found, Falls) and found.value > 0.8:
+            assert opposite == "reproduced", f"{claim.id} fails both ways"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cape/fig15", "qualified/fig8", "teddies/fig7"])
+def test_a_claim_says_whose_it_is_and_why_it_differs(name: str) -> None:
+    data = registry.run(name, SMALL[name]).to_dict()
+    json.dumps(data, allow_nan=False)
+    for claim in data["claims"]:
+        assert claim["origin"] in ("paper", "project")
+        assert claim["verdict"] in ("reproduced", "deviates", "contradicted")
+        assert claim["holds"] is (claim["verdict"] == "reproduced")
+        if claim["origin"] == "paper":
+            assert claim["place"].startswith("section")
+            assert claim["verdict"] == "reproduced" or len(claim["why"]) > 20
