@@ -34,6 +34,7 @@ from plait.node.node import Clock, Node, Setup
 from plait.node.report import Report, added, plus
 from plait.node.store import Engines, Live, Store
 from plait.query.durations import show_micros
+from plait.query.query import NEVER_LATE
 from plait.route.rows import decode_rows, encode_rows, gathered
 from plait.tuning import Tuning
 
@@ -196,7 +197,8 @@ class Task:
             stream = self.setup.query.streams[s]
             if before == stream.delay:
                 continue
-            was, now = show_micros(before), show_micros(stream.delay)
+            was = "unlimited" if before >= NEVER_LATE else show_micros(before)
+            now = show_micros(stream.delay)
             notes.append(f"the delay of {stream.name!r} was {was} and is {now} from this batch on")
             if newest[s] > BEFORE_ALL_TIMES:
                 more = max(0, stream.delay - before)
