@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from plait.hosts.spark.progress import listen as listen
     from plait.hosts.spark.progress import progress as progress
     from plait.hosts.spark.requirements import check_environment as check_environment
+    from plait.hosts.spark.settings import configure as configure
     from plait.hosts.spark.why import why as why
 
 __version__ = "0.1.0"
@@ -23,6 +24,7 @@ __all__ = [
     "Policy",
     "__version__",
     "check_environment",
+    "configure",
     "each_batch",
     "errors",
     "join",
@@ -35,11 +37,15 @@ __all__ = [
     "why",
 ]
 
+_SPARK = ("pyspark", "pandas", "google", "py4j")
+"""Packages that come with `plait[spark]` only."""
+
 _PLACES = {
     "Policy": "plait.adapt.policy",
     "join": "plait.api",
     "sql": "plait.api",
     "check_environment": "plait.hosts.spark.requirements",
+    "configure": "plait.hosts.spark.settings",
     "each_batch": "plait.hosts.spark.aside",
     "listen": "plait.hosts.spark.progress",
     "migrate": "plait.hosts.spark.control",
@@ -57,8 +63,29 @@ def __getattr__(name: str) -> object:
     if name == "errors":
         return importlib.import_module("plait.errors")
     if name in _PLACES:
-        return getattr(importlib.import_module(_PLACES[name]), name)
+        try:
+            return getattr(importlib.import_module(_PLACES[name]), name)
+        except ModuleNotFoundError as error:
+            if str(error.name).partition(".")[0] not in _SPARK:
+                raise
+            return _without_spark(name, str(error.name))
     raise AttributeError(f"module 'plait' has no attribute {name!r}")
+
+
+def _without_spark(name: str, package: str) -> object:
+    """What stands for a function that needs Spark where Spark is not installed."""
+
+    def needs_spark(*arguments: object, **named: object) -> None:
+        from plait.errors import MissingRequirement
+
+        raise MissingRequirement(
+            f"plait.{name} needs Spark, and {package} is not installed",
+            remedy="install Plait with its Spark packages: pip install 'plait[spark]'",
+        )
+
+    needs_spark.__name__ = needs_spark.__qualname__ = name
+    needs_spark.__doc__ = "Not available here: pip install 'plait[spark]' brings what it needs."
+    return needs_spark
 
 
 def __dir__() -> list[str]:
