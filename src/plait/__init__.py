@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from plait import errors as errors
     from plait.adapt.policy import Policy as Policy
+    from plait.api import Join as Join
     from plait.api import join as join
     from plait.api import sql as sql
     from plait.hosts.spark.aside import each_batch as each_batch
     from plait.hosts.spark.control import migrate as migrate
     from plait.hosts.spark.control import release as release
+    from plait.hosts.spark.examine import check as check
     from plait.hosts.spark.partitions import partitions as partitions
     from plait.hosts.spark.progress import listen as listen
     from plait.hosts.spark.progress import progress as progress
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Join",
     "Policy",
     "__version__",
+    "check",
     "check_environment",
     "configure",
     "each_batch",
@@ -41,9 +45,11 @@ _SPARK = ("pyspark", "pandas", "google", "py4j")
 """Packages that come with `plait[spark]` only."""
 
 _PLACES = {
+    "Join": "plait.api",
     "Policy": "plait.adapt.policy",
     "join": "plait.api",
     "sql": "plait.api",
+    "check": "plait.hosts.spark.examine",
     "check_environment": "plait.hosts.spark.requirements",
     "configure": "plait.hosts.spark.settings",
     "each_batch": "plait.hosts.spark.aside",

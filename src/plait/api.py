@@ -280,7 +280,10 @@ class Sql(_Runnable):
 
 
 def join(**sources: Any) -> Join:
-    """Begin a join of streams by name: Arrow tables, schemas or readers, or Spark DataFrames.
+    """Begin a join of streams by name.
+
+    They are Arrow tables, schemas or readers, pandas or polars DataFrames, relations of DuckDB and
+    whatever else hands itself over to Arrow, or DataFrames of Spark.
 
     >>> row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
     >>> asked = join(a=row, b=row).on("a.k = b.k").within("5 seconds").select("a.k")
@@ -292,6 +295,7 @@ def join(**sources: Any) -> Join:
             f"a join needs at least two streams, not {len(sources)}",
             remedy="write for example join(trades=..., quotes=...)",
         )
+    sources = {name: _readable(source) for name, source in sources.items()}
     fields = {name: fields_of(_schema(source)) for name, source in sources.items()}
     came = _watermarked(sources)
     return Join(
@@ -348,6 +352,15 @@ def sql(
 def is_spark_frame(source: object) -> bool:
     """Whether a source is a DataFrame of Spark, classic or Connect, without importing it."""
     return type(source).__module__.startswith("pyspark.sql") and hasattr(source, "mapInArrow")
+
+
+def _readable(source: Any) -> Any:
+    """The source itself, or as an Arrow table if it can hand itself over as one.
+
+    So do pandas and polars DataFrames and relations of DuckDB.
+    """
+    known = is_spark_frame(source) or isinstance(getattr(source, "schema", source), pa.Schema)
+    return source if known or not hasattr(source, "__arrow_c_stream__") else pa.table(source)
 
 
 def _schema(source: Any) -> pa.Schema:

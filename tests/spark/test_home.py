@@ -16,8 +16,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
 from plait.api import Join
-from plait.errors import CheckpointMismatch, SourceError, TypeMismatch
-from plait.hosts.spark.settings import ROCKSDB, SPARKS_STORE, STORE
+from plait.errors import CheckpointMismatch, MissingRequirement, SourceError, TypeMismatch
+from plait.hosts.spark.partitions import parallelism
+from plait.hosts.spark.settings import ROCKSDB, SPARKS_STORE, STORE, store_in_rocksdb
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -151,3 +152,20 @@ def test_configure_is_explained_and_undone(plain: SparkSession) -> None:
     assert plain.conf.get(STORE) == SPARKS_STORE
     assert plain.conf.get("spark.sql.shuffle.partitions") == "2"
     assert plain.conf.get("spark.sql.session.timeZone") == "Europe/Berlin"
+
+
+def test_check_is_a_table_with_remedies(plain: SparkSession) -> None:
+    found = plait.check(plain)
+    verdicts = {f.what: f.verdict for f in found.findings}
+    assert found.ok and verdicts["Plait of the workers"] == "ok"
+    assert verdicts["state store"] == "note" and verdicts["time zone"] == "ok"
+    assert "to_df sets RocksDB" in str(found)
+    plain.conf.set(STORE, "com.example.Store")
+    assert not plait.check(plain).ok
+    with pytest.raises(MissingRequirement, match=r"com\.example\.Store, but"):
+        store_in_rocksdb(plain)
+
+
+def test_the_cluster_says_how_many_processors(plain: SparkSession) -> None:
+    """Regression: it was the number of the driver's cores."""
+    assert parallelism(plain) == 2

@@ -18,6 +18,7 @@ from plait.query.bounds import Constraint, global_window, stream_windows
 from plait.query.dialect import PLAIN, Dialect
 from plait.query.differences import exactly
 from plait.query.durations import Duration, positive
+from plait.query.expr import Column
 from plait.query.query import (
     Field,
     Lateness,
@@ -107,10 +108,27 @@ class JoinBuilder:
         return replace(self, timeouts={**self.timeouts, **given})
 
     def on(self, *conditions: str) -> Self:
-        """Add join conditions: equalities, intervals between event times, anything boolean."""
-        for condition in conditions:
+        """Add join conditions: equalities, intervals between event times, anything boolean.
+
+        The name of a column that several streams have, `on("sym")`, makes them equal in it.
+        """
+        spelled = tuple(self._shared(condition) for condition in conditions)
+        for condition in spelled:
             self._check_condition(condition)
-        return replace(self, conditions=self.conditions + conditions)
+        return replace(self, conditions=self.conditions + spelled)
+
+    def _shared(self, condition: str) -> str:
+        """A column that streams have in common, as equalities; another condition as it is."""
+        if not isinstance(condition, str):
+            raise QueryError(
+                f"a {type(condition).__name__} is no condition",
+                remedy='write it as text: "a.key = b.key", or the name of a common column',
+            )
+        owners = [n for n in self.names if any(f.name == condition for f in self.fields[n])]
+        if len(owners) < 2:
+            return condition
+        columns = [str(Column(owner, condition)) for owner in owners]
+        return " AND ".join(f"{columns[0]} = {column}" for column in columns[1:])
 
     def where(self, *conditions: str) -> Self:
         """Add further conditions; in an inner join they mean the same as with `on`."""

@@ -55,7 +55,8 @@ def parallelism(session: SparkSession) -> int:
     SparkContext to ask. It is asked once per session.
     """
     if session not in _COUNTED:
-        last = session.range(_ROWS).selectExpr("max(spark_partition_id())").first()
+        parts = session.range(_ROWS).selectExpr("spark_partition_id() AS part")
+        last = parts.selectExpr("max(part)").first()
         _COUNTED[session] = 1 + int(last[0]) if last is not None else 1
     return _COUNTED[session]
 
