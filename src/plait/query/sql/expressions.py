@@ -11,7 +11,7 @@ from plait.errors import TypeMismatch, UnknownColumn, did_you_mean
 from plait.query.evaluate import type_of
 from plait.query.expr import FUNCTIONS, Call, Column, Expr, Literal
 from plait.query.query import Stream, resolve, stream_index
-from plait.query.sql.literals import cast, interval, negated, number
+from plait.query.sql.literals import cast, in_zone, interval, negated, number
 from plait.query.sql.source import Source
 
 NULL = Literal(None, pa.null())
@@ -101,7 +101,10 @@ class Translation:
         kind = type(node)
         if kind in _BINARY:
             self.only(node, "this", "expression")
-            return Call(_BINARY[kind], (self.part(node, "this"), self.part(node, "expression")))
+            pair = (self.part(node, "this"), self.part(node, "expression"))
+            if self.source.dialect.zone is not None and kind in (exp.Add, exp.Sub):
+                self._check_dates(node, pair)
+            return Call(_BINARY[kind], pair)
         if kind in _UNARY:
             self.only(node, "this")
             return Call(_UNARY[kind], (self.part(node, "this"),))
@@ -111,11 +114,29 @@ class Translation:
             self.only(node, "this", "expressions")
             parts = [node.this] if node.args.get("this") is not None else []
             args = tuple(self.expression(arg) for arg in [*parts, *node.expressions])
-            return Call(_LISTS[kind], args)
+            return Call(_LISTS[kind], self.shown(args) if kind is exp.Concat else args)
         if kind in _SPECIAL:
             return _SPECIAL[kind](self, node)
         self.refuse(node)
         raise AssertionError
+
+    def shown(self, args: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Values that become texts: instants as the session's zone shows them."""
+        zone = self.source.dialect.zone
+        if zone is None:
+            return tuple(args)
+        types = [type_of(arg, self.type_of) for arg in args]
+        return tuple(
+            in_zone(a, type_, pa.string(), zone) for a, type_ in zip(args, types, strict=True)
+        )
+
+    def _check_dates(self, node: exp.Expr, pair: Sequence[Expr]) -> None:
+        """On Spark a DATE and an INTERVAL make a DATE or a TIMESTAMP; here they do neither."""
+        types = [type_of(side, self.type_of) for side in pair]
+        if any(map(pa.types.is_date, types)) and any(map(pa.types.is_duration, types)):
+            self.source.refuse(
+                "a DATE with an INTERVAL", node, remedy="cast the DATE to a TIMESTAMP first"
+            )
 
     def adjacent(self, node: exp.Expr) -> Literal:
         """String literals side by side: `'a' 'b'` is ab, `'a''b'` is a'b, as since Spark 4."""
@@ -344,7 +365,9 @@ _SPECIAL: Mapping[type[exp.Expr], Callable[[Translation, exp.Expr], Expr]] = {
     exp.Cast: _cast,
     exp.Column: Translation.column,
     exp.Dot: Translation.dot,
-    exp.DPipe: lambda t, node: Call("concat", (t.part(node, "this"), t.part(node, "expression"))),
+    exp.DPipe: lambda t, node: Call(
+        "concat", t.shown((t.part(node, "this"), t.part(node, "expression")))
+    ),
     exp.HexString: _hex,
     exp.If: _if,
     exp.In: _in,

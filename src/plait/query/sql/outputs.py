@@ -27,7 +27,7 @@ class Item:
     alias: str | None
 
 
-def parse_output(text: str, streams: Sequence[Stream]) -> list[Output]:
+def parse_output(text: str, streams: Sequence[Stream], dialect: Dialect = PLAIN) -> list[Output]:
     """The result columns that a select list asks for.
 
     >>> import pyarrow as pa
@@ -37,7 +37,7 @@ def parse_output(text: str, streams: Sequence[Stream]) -> list[Output]:
     >>> [str(o) for o in parse_output("a.ts, b.ts, a.k * 2 AS double", streams)]
     ['a.ts AS a_ts', 'b.ts AS b_ts', 'a.k * 2 AS double']
     """
-    return parse_select([text], streams)
+    return parse_select([text], streams, dialect)
 
 
 @refusing_endless_nesting
