@@ -111,9 +111,10 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "hosts.spark.damage": (HOST, ("_LOGS",)),
     "hosts.spark.java": (HOST, ("OLDEST",)),
     "hosts.spark.operator": ("caches of other runs", ("_MOST_ARENAS",)),
-    "hosts.spark.partitions": (HOST, ("SPARKS_DEFAULT",)),
+    "hosts.spark.examine": (SHOWN, ("_ROOM",)),
+    "hosts.spark.partitions": (HOST, ("SPARKS_DEFAULT", "_ROWS")),
     "hosts.spark.requirements": (HOST, ("NEEDED", "JAVA")),
-    "hosts.spark.session": (HOST, ("SETTINGS",)),
+    "hosts.spark.settings": (HOST, ("REASONS",)),
     "hosts.virtual.host": (COMPUTED, ("_SECOND", "_TINY")),
 }
 """Numbers that modules may have of their own, and why."""

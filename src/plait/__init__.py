@@ -7,22 +7,28 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from plait import errors as errors
     from plait.adapt.policy import Policy as Policy
+    from plait.api import Join as Join
     from plait.api import join as join
     from plait.api import sql as sql
     from plait.hosts.spark.aside import each_batch as each_batch
     from plait.hosts.spark.control import migrate as migrate
     from plait.hosts.spark.control import release as release
+    from plait.hosts.spark.examine import check as check
     from plait.hosts.spark.partitions import partitions as partitions
     from plait.hosts.spark.progress import listen as listen
     from plait.hosts.spark.progress import progress as progress
     from plait.hosts.spark.requirements import check_environment as check_environment
+    from plait.hosts.spark.settings import configure as configure
     from plait.hosts.spark.why import why as why
 
 __version__ = "0.1.0"
 __all__ = [
+    "Join",
     "Policy",
     "__version__",
+    "check",
     "check_environment",
+    "configure",
     "each_batch",
     "errors",
     "join",
@@ -35,11 +41,17 @@ __all__ = [
     "why",
 ]
 
+_SPARK = ("pyspark", "pandas", "google", "py4j")
+"""Packages that come with `plait[spark]` only."""
+
 _PLACES = {
+    "Join": "plait.api",
     "Policy": "plait.adapt.policy",
     "join": "plait.api",
     "sql": "plait.api",
+    "check": "plait.hosts.spark.examine",
     "check_environment": "plait.hosts.spark.requirements",
+    "configure": "plait.hosts.spark.settings",
     "each_batch": "plait.hosts.spark.aside",
     "listen": "plait.hosts.spark.progress",
     "migrate": "plait.hosts.spark.control",
@@ -57,8 +69,29 @@ def __getattr__(name: str) -> object:
     if name == "errors":
         return importlib.import_module("plait.errors")
     if name in _PLACES:
-        return getattr(importlib.import_module(_PLACES[name]), name)
+        try:
+            return getattr(importlib.import_module(_PLACES[name]), name)
+        except ModuleNotFoundError as error:
+            if str(error.name).partition(".")[0] not in _SPARK:
+                raise
+            return _without_spark(name, str(error.name))
     raise AttributeError(f"module 'plait' has no attribute {name!r}")
+
+
+def _without_spark(name: str, package: str) -> object:
+    """What stands for a function that needs Spark where Spark is not installed."""
+
+    def needs_spark(*arguments: object, **named: object) -> None:
+        from plait.errors import MissingRequirement
+
+        raise MissingRequirement(
+            f"plait.{name} needs Spark, and {package} is not installed",
+            remedy="install Plait with its Spark packages: pip install 'plait[spark]'",
+        )
+
+    needs_spark.__name__ = needs_spark.__qualname__ = name
+    needs_spark.__doc__ = "Not available here: pip install 'plait[spark]' brings what it needs."
+    return needs_spark
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,9 @@ The question itself is built in `plait.query`; this module adds what can be done
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -17,8 +18,9 @@ from plait.plan.jtree import mjoin
 from plait.plan.routed import Plan, Routed, routed
 from plait.plan.text import Given, read_plan, read_router
 from plait.query import builder
+from plait.query.dialect import PLAIN, Dialect, zone_named
 from plait.query.durations import Duration
-from plait.query.query import Lateness, Query
+from plait.query.query import NEVER_LATE, Lateness, Query
 from plait.query.streams import fields_of, idle_of
 
 if TYPE_CHECKING:
@@ -211,7 +213,7 @@ class _Runnable:
         plan: Given = None,
         processors: int | None = None,
         late: bool | str = False,
-        checkpoint: str | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         name: str | None = None,
     ) -> DataFrame:
         """The results as a DataFrame, streaming if the sources are; any Spark sink takes it.
@@ -225,8 +227,6 @@ class _Runnable:
 
         A join over the results of another join needs a `name`, for `plait.progress`.
         """
-        from plait.hosts.spark.frame import results
-
         query = self.query
         for stream, source in self.sources.items():
             if not is_spark_frame(source):
@@ -234,6 +234,8 @@ class _Runnable:
                     f"the source of {stream!r} is a {type(source).__name__}, not a DataFrame",
                     remedy="give Spark DataFrames, or use run() for tables",
                 )
+        from plait.hosts.spark.frame import results
+
         runs, policy = self.plan(plan), self._policy(plan)
         return results(
             query, self.sources, runs, processors, late, checkpoint, name, policy, self.limits
@@ -278,7 +280,10 @@ class Sql(_Runnable):
 
 
 def join(**sources: Any) -> Join:
-    """Begin a join of streams by name: Arrow tables, schemas or readers, or Spark DataFrames.
+    """Begin a join of streams by name.
+
+    They are Arrow tables, schemas or readers, pandas or polars DataFrames, relations of DuckDB and
+    whatever else hands itself over to Arrow, or DataFrames of Spark.
 
     >>> row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
     >>> asked = join(a=row, b=row).on("a.k = b.k").within("5 seconds").select("a.k")
@@ -290,13 +295,16 @@ def join(**sources: Any) -> Join:
             f"a join needs at least two streams, not {len(sources)}",
             remedy="write for example join(trades=..., quotes=...)",
         )
+    sources = {name: _readable(source) for name, source in sources.items()}
     fields = {name: fields_of(_schema(source)) for name, source in sources.items()}
     came = _watermarked(sources)
     return Join(
         dict(sources),
         fields,
         times={name: column for name, (column, _) in came.items()},
-        delays={name: delay for name, (_, delay) in came.items()},
+        came={name: {column: delay} for name, (column, delay) in came.items()},
+        unsaid=_endless(sources),
+        dialect=_dialect(sources.values()),
     )
 
 
@@ -318,29 +326,41 @@ def sql(
     from plait.query.sql.statement import parse_statement
 
     named = tables if isinstance(tables, Mapping) else _SessionTables(tables)
-    query, origin = parse_statement(text, _Schemas(named), time, watermark, lateness)
+    dialect = _dialect(named.values() if isinstance(tables, Mapping) else (tables,))
+    query, origin = parse_statement(text, _Schemas(named), time, watermark, lateness, dialect)
     sources = {stream: named[table] for stream, table in origin.items()}
     if watermark is None or isinstance(watermark, Mapping):
         said = set(watermark or ())
-        came = _watermarked({s: f for s, f in sources.items() if not {s, origin[s]} & said})
+        silent = {s: f for s, f in sources.items() if not {s, origin[s]} & said}
+        came = {(s, column): delay for s, (column, delay) in _watermarked(silent).items()}
+        endless = _endless(silent)
         streams = (
-            replace(s, delay=came[s.name][1]) if came.get(s.name, ("", 0))[0] == s.time else s
+            replace(s, delay=came.get((s.name, s.time), endless.get(s.name, s.delay)))
             for s in query.streams
         )
         query = replace(query, streams=tuple(streams))
     if isinstance(idle, Mapping):
         known = {*origin, *origin.values()}
         timeouts = {**idle_of(sorted(known), idle)}
-        silent = {s: timeouts.get(s, timeouts.get(origin[s])) for s in origin}
+        idles = {s: timeouts.get(s, timeouts.get(origin[s])) for s in origin}
     else:
-        silent = {**dict.fromkeys(origin), **idle_of(list(origin), idle)}
-    streams = (replace(s, idle=silent[s.name]) for s in query.streams)
+        idles = {**dict.fromkeys(origin), **idle_of(list(origin), idle)}
+    streams = (replace(s, idle=idles[s.name]) for s in query.streams)
     return Sql(replace(query, streams=tuple(streams)), sources)
 
 
 def is_spark_frame(source: object) -> bool:
     """Whether a source is a DataFrame of Spark, classic or Connect, without importing it."""
     return type(source).__module__.startswith("pyspark.sql") and hasattr(source, "mapInArrow")
+
+
+def _readable(source: Any) -> Any:
+    """The source itself, or as an Arrow table if it can hand itself over as one.
+
+    So do pandas and polars DataFrames and relations of DuckDB.
+    """
+    known = is_spark_frame(source) or isinstance(getattr(source, "schema", source), pa.Schema)
+    return source if known or not hasattr(source, "__arrow_c_stream__") else pa.table(source)
 
 
 def _schema(source: Any) -> pa.Schema:
@@ -362,6 +382,28 @@ def _watermarked(sources: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
             if len(delays) == 1:
                 found[name] = next(iter(delays.items()))
     return found
+
+
+def _dialect(sources: Iterable[Any]) -> Dialect:
+    """How Spark would read SQL over these sources: in the time zone of their session."""
+    for source in sources:
+        session = source.sparkSession if is_spark_frame(source) else source
+        if type(session).__module__.startswith("pyspark.sql") and hasattr(session, "conf"):
+            kind = session.conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ")
+            zone = zone_named(str(session.conf.get("spark.sql.session.timeZone")))
+            return Dialect(zone, kind != "TIMESTAMP_NTZ")
+    return PLAIN
+
+
+def _endless(sources: Mapping[str, Any]) -> dict[str, int]:
+    """The delay of streaming DataFrames as long as nobody gives them a watermark.
+
+    A join of Spark without a watermark drops no row and keeps everything; so does this one.
+    """
+    streaming = (
+        n for n, source in sources.items() if is_spark_frame(source) and source.isStreaming
+    )
+    return dict.fromkeys(streaming, NEVER_LATE)
 
 
 class _Schemas(Mapping[str, pa.Schema]):

@@ -17,7 +17,7 @@ from plait.plan.examples import clique
 from plait.plan.explain import explain
 from plait.plan.jtree import mjoin
 from plait.query.compare import difference
-from plait.query.query import Lateness, Query
+from plait.query.query import NEVER_LATE, Lateness, Query
 from plait.query.serde import query_from_dict, query_to_dict
 from plait.workshop.laws.processors import Cluster
 from plait.workshop.oracle.answer import multiset, oracle, split_late
@@ -116,3 +116,28 @@ def test_results_may_lag_behind_by_the_delay_of_any_stream() -> None:
     query = asked(a="5 us", b="20 us")
     assert query.result_delay("a") == 50 + 20 + 50
     assert replace(query, lateness="own").result_delay("a") == 20 + 50 + 50
+
+
+@pytest.mark.parametrize("rule", ["own", "least"])
+def test_oracle_a_stream_without_a_watermark_has_no_late_rows(rule: Lateness) -> None:
+    """Spark without a watermark drops nothing; what waits for the stream stays."""
+    query = asked(rule)
+    endless = replace(query.streams[0], delay=NEVER_LATE)
+    query = replace(query, streams=(endless, query.streams[1]))
+    on_time, late = split_late(query, BATCHES)
+    assert not late["a"]
+    tables = [
+        {name: pa.Table.from_pylist(rows, schema=ROW) for name, rows in batch.items()}
+        for batch in BATCHES
+    ]
+    run = LocalRun(query)
+    assert sum((multiset(run.push(b)) for b in tables), Counter()) == oracle(query, on_time)
+    assert run.watermarks["a"] is None and run.counts.late == {"a": 0, "b": 0}
+    cluster = Cluster(query, mjoin(query), 2)
+    found = sum((multiset(cluster.run(b)) for b in tables), Counter())
+    assert found == oracle(query, on_time)
+    assert "a  event time ts, no watermark: no row is late, state grows" in explain(
+        query, mjoin(query)
+    )
+    with pytest.raises(WindowError, match="'a' has no watermark, so results may lag behind"):
+        query.result_delay("b")

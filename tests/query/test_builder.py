@@ -231,7 +231,7 @@ def test_what_is_no_source() -> None:
         (lambda b: b.select("price AS x", "bid AS x").on("trades.sym = quotes.sym").within("1 s")
          .build(), errors.DuplicateName, "two result columns are called 'x'"),
         (lambda b: b.within("1 s").build(), errors.DisconnectedJoin,
-         "nothing joins trades with quotes"),
+         "no key joins trades with quotes"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_refused_at_the_call(

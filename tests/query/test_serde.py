@@ -157,9 +157,11 @@ def test_round_trip_of_every_operator() -> None:
         "in": (k, two, k),
         "round": (Cast(k, pa.float64()), two),
         "substring": (s, two, two),
+        "field": (Column("a", "st"), Literal("x", pa.string())),
     }
     calls = tuple(Call(op, special.get(op, (k, two))) for op in sorted(OPERATORS))
-    query = query_of(select=calls)
+    struct = Field("st", pa.struct([("x", pa.int64())]))
+    query = query_of(payload=(struct,), select=calls)
     assert again(query) == query
 
 

@@ -429,7 +429,7 @@ def leaps(before: float, over: float, now: float, of: float) -> int:
 
 def geometry(query: Query) -> Volumes:
     """The volumes of a query's bounds; worked out once per process."""
-    return _volumes(query.bounds.matrix, tuple(s.delay for s in query.streams))
+    return _volumes(query.bounds.matrix, tuple(s.lag for s in query.streams))
 
 
 @lru_cache(maxsize=8)

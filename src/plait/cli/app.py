@@ -441,6 +441,17 @@ def demo(
     show_demo(seconds, seed, local=local)
 
 
+_EXTRAS = {
+    "duckdb": "bench",
+    "matplotlib": "bench",
+    "psutil": "bench",
+    "hypothesis": "torture",
+    "pandas": "spark",
+    "pyspark": "spark",
+}
+"""What the core does not bring: packages, and the extra of Plait that has them."""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code is 0, 1 (a claim failed), 2 (error), 128 + signal."""
     from plait.cli.show import show_error
@@ -459,6 +470,12 @@ def main(arguments: list[str] | None = None) -> int:
         if os.environ.get("PLAIT_TRACEBACK"):
             raise
         show_error(error.message, error.remedy)
+        return 2
+    except ModuleNotFoundError as error:
+        if os.environ.get("PLAIT_TRACEBACK") or str(error.name) not in _EXTRAS:
+            raise
+        extra = _EXTRAS[str(error.name)]
+        show_error(f"this needs {error.name}", f"pip install 'plait[{extra}]' brings it")
         return 2
     except (OSError, RecursionError, MemoryError) as error:
         if os.environ.get("PLAIT_TRACEBACK"):

@@ -39,7 +39,7 @@ def described(query: Query) -> dict[str, Any]:
             {
                 "name": s.name,
                 "time": s.time,
-                "watermark_delay_us": s.delay,
+                "watermark_delay_us": None if s.unlimited else s.delay,
                 "columns": {f.name: str(f.type) for f in s.fields},
             }
             for s in query.streams

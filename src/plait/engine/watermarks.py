@@ -3,7 +3,7 @@
 *Correct output.* For each stream the time below which a row is late, from the newest event times of
 the streams in the batches before. By the rule "own" that is the stream's newest time minus its
 delay; by the rule "least" it is the least of these, for all streams. A stream that has not been
-seen has no watermark, and then by "least" none of them has.
+seen has no watermark, nor has one whose rows are never late, and then by "least" none of them has.
 
 *Invariants.* It never goes back while the newest times do not. The engine purges by the same times
 by which rows are late, so nothing is purged that an admitted row could join.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plait.engine.times import BEFORE_ALL_TIMES
-from plait.query.query import Query
+from plait.query.query import Query, Stream
 
 
 def watermarks_of(query: Query, newest: Sequence[int]) -> list[int]:
@@ -27,8 +27,16 @@ def watermarks_of(query: Query, newest: Sequence[int]) -> list[int]:
     >>> watermarks_of(replace(clique(2), lateness="least"), [100, 70])
     [70, 70]
     """
-    own = [
-        n - s.delay if n > BEFORE_ALL_TIMES else n
-        for n, s in zip(newest, query.streams, strict=True)
-    ]
+    own = [own_watermark(s, n) for s, n in zip(query.streams, newest, strict=True)]
     return own if query.lateness == "own" else [min(own)] * len(own)
+
+
+def own_watermark(stream: Stream, newest: int) -> int:
+    """The watermark of one stream by itself; a stream without a delay limit never has one.
+
+    >>> own_watermark(Stream("a", (), "ts", 30), 100), own_watermark(Stream("a", (), "ts"), 100)
+    (70, 100)
+    """
+    if newest <= BEFORE_ALL_TIMES or stream.unlimited:
+        return BEFORE_ALL_TIMES
+    return newest - stream.delay

@@ -4,8 +4,8 @@ Another question is refused, with the difference named: rows that its conditions
 are not in the state. Delays are part of the contract too, but may change, in both directions. A
 shorter delay makes rows late earlier from then on. With a longer one, the watermark would go back,
 and rows would be let in whose partners were dropped already, so some of their results would be
-missing. Therefore a watermark never goes back: see `delays_before`. Idle timeouts and the output
-of late rows are no part of it.
+missing. Therefore a watermark never goes back: see `delays_before`; and a stream that had one is
+refused without one. Idle timeouts and the output of late rows are no part of it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Any
 from plait.errors import CheckpointMismatch
 from plait.plan.steps import on_arrival
 from plait.query.bounds import show
+from plait.query.durations import show_micros
 from plait.query.names import bare, quoted
-from plait.query.query import Query
+from plait.query.query import NEVER_LATE, Query
 from plait.route.packets import lean
 from plait.route.routing import Routing
 
@@ -101,6 +102,24 @@ def routing_seed(stored: Sequence[str], asked: Contract, fresh: int) -> int | No
     return int(text, 16) if text else None
 
 
+def processors_before(stored: Sequence[str], asked: Contract) -> int | None:
+    """How many processors the state of this question was written by; None if there is none yet.
+
+    >>> from plait.plan.examples import clique
+    >>> from plait.route.routing import route
+    >>> two, four = (contract(clique(3), route(clique(3).graph, n)) for n in (2, 4))
+    >>> processors_before([two.to_json()], four), processors_before([], four)
+    (2, None)
+    """
+    wanted = json.loads(asked.to_json())
+    told = wanted.keys() - {"hash", "filters", "delays", "shares", "processors"}
+    for text in stored:
+        written = _read(text)
+        if all(_same(name, written, wanted) for name in told):
+            return int(written["processors"])
+    return None
+
+
 def check_contract(stored: str | None, asked: Contract) -> None:
     """Refuse state that was written for something else, and say what differs.
 
@@ -120,6 +139,7 @@ def check_contract(stored: str | None, asked: Contract) -> None:
             f"this version has format {FORMAT}",
             remedy="run the query with the version that wrote it, or begin a new checkpoint",
         )
+    _check_delays(tuple(old.get("delays", ())), asked)
     compared = [name for name in {**old, **new} if name != "delays"]
     if "filters" not in old:  # it was written by a version that did not say
         compared.remove("filters")
@@ -138,6 +158,19 @@ def check_contract(stored: str | None, asked: Contract) -> None:
             ),
             remedy=_REMEDY,
         )
+
+
+def _check_delays(before: tuple[int, ...], asked: Contract) -> None:
+    """Refuse a stream that had a watermark and is to have none: it would go back for ever."""
+    if len(before) != len(asked.delays):
+        return
+    for was, now, stream in zip(before, asked.delays, asked.streams, strict=True):
+        if now >= NEVER_LATE > was:
+            raise CheckpointMismatch(
+                f"the rows of {stream.partition('(')[0]} could be {show_micros(was)} late so far, "
+                "and now it has no watermark: rows would be let in whose partners are gone",
+                remedy=f'say it again: .watermark("{show_micros(was)}"), or begin a new checkpoint',
+            )
 
 
 def delays_before(stored: str | None, asked: Contract) -> tuple[int, ...]:

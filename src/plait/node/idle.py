@@ -3,7 +3,7 @@
 A stream's watermark holds while it is silent, because its rows may still come; so the windows of
 the others grow. A stream with an idle timeout that was not heard of for that long *follows*: its
 watermark becomes the smallest of the streams that are not idle. What it delivers afterwards below
-that watermark is late.
+that watermark is late. A stream without a watermark never has late rows, so it never follows.
 
 *Invariants.* A watermark never goes back: following raises the newest event time that a stream is
 taken to have reached, and that is in the header as if it had been seen. The clock is the time at
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plait.engine.times import BEFORE_ALL_TIMES
+from plait.engine.watermarks import own_watermark
 from plait.query.query import Stream
 
 
@@ -38,13 +39,13 @@ def progressed(
         for s, since in zip(streams, heard, strict=True)
     ]
     leading = [
-        n - s.delay if n > BEFORE_ALL_TIMES else n
+        own_watermark(s, n)
         for s, n, silent in zip(streams, newest, idle, strict=True)
         if not silent
     ]
     if not leading or min(leading) == BEFORE_ALL_TIMES:
         return list(newest)
     return [
-        max(n, min(leading) + s.delay) if silent else n
+        max(n, min(leading) + s.delay) if silent and not s.unlimited else n
         for s, n, silent in zip(streams, newest, idle, strict=True)
     ]

@@ -7,8 +7,9 @@ processor.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import reduce
 from html import escape
 from typing import Any
@@ -104,6 +105,18 @@ class Progress:
     def last(self) -> Batch | None:
         """The last batch."""
         return self.batches[-1] if self.batches else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, for logs and dashboards; see also `to_json`."""
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """Everything as JSON.
+
+        >>> Progress(processed=3).to_json()[:45]
+        '{"batches": [], "total": {"rows": {}, "late":'
+        """
+        return json.dumps(self.to_dict(), default=str)
 
     def __str__(self) -> str:
         return "\n".join(lines(self))

@@ -51,6 +51,7 @@ from plait.node.store import (
 from plait.node.transfer import NOWHERE, Transfer, Transfers, exported
 from plait.protocol.messages import Move
 from plait.query.durations import show_micros
+from plait.query.query import NEVER_LATE
 from plait.route.groups import cells_of
 from plait.route.routing import Routing
 from plait.route.rows import decode_rows, encode_rows, gathered
@@ -241,7 +242,8 @@ class Task:
             stream = self.setup.query.streams[s]
             if before == stream.delay:
                 continue
-            was, now = show_micros(before), show_micros(stream.delay)
+            was = "unlimited" if before >= NEVER_LATE else show_micros(before)
+            now = show_micros(stream.delay)
             notes.append(f"the delay of {stream.name!r} was {was} and is {now} from this batch on")
             if newest[s] > BEFORE_ALL_TIMES:
                 more = max(0, stream.delay - before)

@@ -145,7 +145,7 @@ class Model:
         self.all = (1 << self.size) - 1
         rates = self.known.rates
         gaps = [0.0 if costs.call == 0 or r == 0 else _gap(r) for r in rates]
-        lags = [s.delay / 1e6 + gap for s, gap in zip(query.streams, gaps, strict=True)]
+        lags = [s.lag / 1e6 + gap for s, gap in zip(query.streams, gaps, strict=True)]
         batch = self.known.batch if exact_batches else 0.0
         self.volumes: Volumes = volumes_of(query.bounds.matrix, lags, batch=batch, draws=draws)
         graph = query.graph

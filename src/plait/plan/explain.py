@@ -68,7 +68,11 @@ def _header(query: Query) -> Iterator[str]:
     widest = max(len(quoted(name)) for name in query.names)
     streams = [
         f"{quoted(s.name):<{widest}}  event time {quoted(s.time)}, "
-        f"watermark delay {show_micros(s.delay)}"
+        + (
+            "no watermark: no row is late, state grows"
+            if s.unlimited
+            else f"watermark delay {show_micros(s.delay)}"
+        )
         + ("" if s.idle is None else f", idle after {show_micros(s.idle)}")
         for s in query.streams
     ]

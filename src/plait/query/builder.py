@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from plait.errors import QueryError, SourceError, WindowError
 from plait.query.bounds import Constraint, global_window, stream_windows
+from plait.query.dialect import PLAIN, Dialect
 from plait.query.differences import exactly
 from plait.query.durations import Duration, positive
+from plait.query.expr import Column
 from plait.query.query import (
     Field,
     Lateness,
@@ -61,6 +63,12 @@ class JoinBuilder:
     windows: tuple[Constraint, ...] = ()
     outputs: tuple[str, ...] = ()
     late_by: Lateness = "own"
+    came: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
+    """The delays of watermarks that sources came with, by stream and event-time column."""
+    dialect: Dialect = field(default=PLAIN, repr=False)
+    """How texts are read: in the session's time zone, if there is a session."""
+    unsaid: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """The delays of streams that came without one and were given none, if it is not 0."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,10 +108,27 @@ class JoinBuilder:
         return replace(self, timeouts={**self.timeouts, **given})
 
     def on(self, *conditions: str) -> Self:
-        """Add join conditions: equalities, intervals between event times, anything boolean."""
-        for condition in conditions:
+        """Add join conditions: equalities, intervals between event times, anything boolean.
+
+        The name of a column that several streams have, `on("sym")`, makes them equal in it.
+        """
+        spelled = tuple(self._shared(condition) for condition in conditions)
+        for condition in spelled:
             self._check_condition(condition)
-        return replace(self, conditions=self.conditions + conditions)
+        return replace(self, conditions=self.conditions + spelled)
+
+    def _shared(self, condition: str) -> str:
+        """A column that streams have in common, as equalities; another condition as it is."""
+        if not isinstance(condition, str):
+            raise QueryError(
+                f"a {type(condition).__name__} is no condition",
+                remedy='write it as text: "a.key = b.key", or the name of a common column',
+            )
+        owners = [n for n in self.names if any(f.name == condition for f in self.fields[n])]
+        if len(owners) < 2:
+            return condition
+        columns = [str(Column(owner, condition)) for owner in owners]
+        return " AND ".join(f"{columns[0]} = {column}" for column in columns[1:])
 
     def where(self, *conditions: str) -> Self:
         """Add further conditions; in an inner join they mean the same as with `on`."""
@@ -139,7 +164,7 @@ class JoinBuilder:
 
         if not outputs:
             raise QueryError("select names no column", remedy='write "*" for all of them')
-        parse_select(outputs, self._loose())
+        parse_select(outputs, self._loose(), self.dialect)
         return replace(self, outputs=self.outputs + outputs)
 
     @property
@@ -153,7 +178,7 @@ class JoinBuilder:
         from plait.query.sql.conditions import condition_parts, split
         from plait.query.sql.source import Source as Text
 
-        texts = [Text(condition) for condition in self.conditions]
+        texts = [Text(condition, dialect=self.dialect) for condition in self.conditions]
         parts = [condition_parts(text, self._loose()) for text in texts]
         columns = time_columns(
             [(name, self.fields[name]) for name in self.names],
@@ -165,7 +190,7 @@ class JoinBuilder:
                 name,
                 self.fields[name],
                 column,
-                self.delays.get(name, 0),
+                self._delay(name, column),
                 self.timeouts.get(name),
             )
             for name, column in zip(self.names, columns, strict=True)
@@ -175,8 +200,13 @@ class JoinBuilder:
             conditions, constraints = split(text, found, streams)
             kept += conditions
             bounds += constraints
-        outputs = parse_select(self.outputs, streams)
+        outputs = parse_select(self.outputs, streams, self.dialect)
         return make_query(streams, kept, bounds, outputs, self.late_by)
+
+    def _delay(self, stream: str, column: str) -> int:
+        if stream in self.delays:
+            return self.delays[stream]
+        return self.came.get(stream, {}).get(column, self.unsaid.get(stream, 0))
 
     def _loose(self) -> Sequence[Stream]:
         """The streams before all their event-time columns are known."""
@@ -185,4 +215,4 @@ class JoinBuilder:
     def _check_condition(self, condition: str) -> None:
         from plait.query.sql import parse_condition
 
-        parse_condition(condition, self._loose())
+        parse_condition(condition, self._loose(), self.dialect)

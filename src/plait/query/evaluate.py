@@ -109,6 +109,8 @@ def _apply(call: Call, v: list[Value]) -> Value:
             return member(v[0], v[1:])
         case "like":
             return text.like(v[0], v[1])
+        case "field":
+            return _field(v[0], v[1])
         case "case":
             return _case(v)
         case "coalesce":
@@ -142,6 +144,14 @@ def _case(values: Sequence[Value]) -> Value:
     for condition, branch in zip(reversed(conditions), reversed(branches[:-1]), strict=True):
         result = pc.if_else(pc.fill_null(condition, False), convert(branch, common), result)
     return result
+
+
+def _field(value: Value, name: Value) -> Value:
+    """A field of a struct, null where the struct is."""
+    field = name.as_py() if isinstance(name, pa.Scalar) else name[0].as_py()
+    if not pt.is_struct(value.type) or value.type.get_field_index(field) < 0:
+        raise Unfit(f"only a struct with a field {field!r} has one")
+    return decoded(pc.struct_field(value, value.type.get_field_index(field)))
 
 
 def unix_micros(value: Value) -> Value:

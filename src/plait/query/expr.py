@@ -43,7 +43,7 @@ FUNCTIONS = frozenset(
         "upper",
     }
 )
-OTHERS = frozenset({"not", "neg", "is_null", "in", "like", "case"})
+OTHERS = frozenset({"not", "neg", "is_null", "in", "like", "case", "field"})
 OPERATORS = frozenset(COMPARISONS) | frozenset(ARITHMETIC) | frozenset(LOGIC) | FUNCTIONS | OTHERS
 
 
@@ -117,7 +117,7 @@ class Call:
     `case` takes condition, value, condition, value, ..., default. `in` takes the value and then
     the list. `neg`, `not`, `is_null` take one argument, `like` a value and a literal pattern.
     `round` takes a value and an optional literal number of digits, `substring` a value, a 1-based
-    start and an optional length.
+    start and an optional length, `field` a struct and the literal name of one of its fields.
 
     >>> double = Call("mul", (Column("q", "bid"), Literal(2, pa.int64())))
     >>> str(Call("gt", (Column("t", "price"), double)))
@@ -189,6 +189,9 @@ def _text(call: Call) -> str:
         return f"{inner(a[0], binding + 1)} IN ({', '.join(map(str, a[1:]))})"
     if call.op == "like":
         return f"{inner(a[0], binding + 1)} LIKE {a[1]}"
+    if call.op == "field":
+        name = a[1].value if isinstance(a[1], Literal) else a[1]
+        return f"{inner(a[0], 9)}.{quoted(str(name))}"
     if call.op == "case":
         whens = "".join(f" WHEN {c} THEN {v}" for c, v in zip(a[0:-1:2], a[1:-1:2], strict=True))
         return f"CASE{whens} ELSE {a[-1]} END"

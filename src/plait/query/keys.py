@@ -16,6 +16,7 @@ import pyarrow.types as pt
 
 _UNITS = ("s", "ms", "us", "ns")
 MAX_DECIMAL_DIGITS = 38
+_VENDOR = "plait.unreadable"
 
 
 def plain(type_: pa.DataType) -> pa.DataType:
@@ -23,6 +24,20 @@ def plain(type_: pa.DataType) -> pa.DataType:
     if pt.is_dictionary(type_) or pt.is_run_end_encoded(type_):
         return plain(type_.value_type)
     return type_
+
+
+def unreadable(name: str) -> pa.DataType:
+    """The type of a column that is there, but that no query can read; `name` says what it is.
+
+    >>> is_unreadable(unreadable("map<string,int>")), is_unreadable(pa.string())
+    (True, False)
+    """
+    return pa.opaque(pa.null(), name, _VENDOR)
+
+
+def is_unreadable(type_: pa.DataType) -> bool:
+    """Whether a column of this type can only be left alone."""
+    return isinstance(type_, pa.OpaqueType) and type_.vendor_name == _VENDOR
 
 
 def common_type(types: Sequence[pa.DataType]) -> pa.DataType | None:

@@ -29,8 +29,16 @@ from plait.query.bounds import Bounds, Constraint, close
 from plait.query.evaluate import type_of
 from plait.query.expr import Call, Column, Expr, columns_of, conjuncts, streams_of
 from plait.query.graph import JoinGraph, join_graph
-from plait.query.keys import common_type, plain
+from plait.query.keys import common_type, is_unreadable, plain
 from plait.query.names import quoted
+from plait.query.values.forms import is_number
+
+NEVER_LATE = 2**61
+"""The delay of a stream without a watermark: none of its rows is late, so what waits for it stays.
+
+It is a number, so that queries and checkpoints have one form, but nothing is counted with it: see
+`Stream.unlimited`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,8 @@ class Stream:
 
     `delay` is in microseconds: the watermark is the newest time seen in earlier batches minus
     `delay`, and a row that is older is late (but see `Lateness`). A stream that is silent for
-    `idle` microseconds of the clock no longer holds the others back; without it, it does.
+    `idle` microseconds of the clock no longer holds the others back; without it, it does. With the
+    delay `NEVER_LATE` the stream has no watermark.
     """
 
     name: str
@@ -62,6 +71,16 @@ class Stream:
         return pa.schema([(f.name, f.type) for f in self.fields])
 
     @property
+    def unlimited(self) -> bool:
+        """Whether the stream has no watermark, so that none of its rows is ever late."""
+        return self.delay >= NEVER_LATE
+
+    @property
+    def lag(self) -> int:
+        """How far rows are expected to be behind, for estimates; 0 if nobody said."""
+        return 0 if self.unlimited else self.delay
+
+    @property
     def signature(self) -> str:
         """The name and the columns with their types: `a(ts timestamp[us], k int64)`."""
         columns = ", ".join(f"{quoted(f.name)} {f.type}" for f in self.fields)
@@ -71,6 +90,12 @@ class Stream:
         """The type of a column, or UnknownColumn."""
         for f in self.fields:
             if f.name == column:
+                if is_unreadable(f.type):
+                    raise TypeMismatch(
+                        f"{Column(self.name, column)} is of type {f.type.type_name}, "
+                        "which Plait cannot read",
+                        remedy="cast it before the join, or leave it out",
+                    )
                 return f.type
         raise UnknownColumn(
             f"stream {self.name!r} has no column {column!r}",
@@ -149,6 +174,11 @@ class Query:
         If the least watermark decides what is late, x may be of another stream than the one whose
         newest tuple and delay set that watermark; a result so far has a tuple of that one too.
         """
+        if endless := [s.name for s in self.streams if s.unlimited]:
+            raise WindowError(
+                f"{endless[0]!r} has no watermark, so results may lag behind without limit",
+                remedy=f'say how late its rows may be: .watermark({endless[0]}="10 seconds")',
+            )
         here, d = self.index(stream), self.bounds.matrix
         if self.lateness == "least":
             leading = max(s.delay + d[x][here] for x, s in enumerate(self.streams))
@@ -301,7 +331,26 @@ def _check_joined(
                         "there: all rows without a value would meet",
                         remedy=f"write {a} = {b}, or give rows without a value one before the join",
                     ) from None
+        if between := _between(streams, equalities, residuals):
+            raise DisconnectedJoin(
+                "no key joins "
+                + " with ".join(s.name for s in streams if s.name in streams_of(between))
+                + f": {between} is no equality of two columns",
+                remedy="add an equality such as a.key = b.key; to join by an expression, make it a "
+                "column of the input first",
+            ) from None
         raise
+
+
+def _between(
+    streams: tuple[Stream, ...], equalities: tuple[Equality, ...], residuals: Sequence[Expr]
+) -> Expr | None:
+    """A condition between streams that no key ties together, if there is one."""
+    tied = {frozenset({s.name}) for s in streams}
+    for e in equalities:
+        met = [group for group in tied if {e.left.stream, e.right.stream} & group]
+        tied = (tied - set(met)) | {frozenset().union(*met)}
+    return next((r for r in residuals if not any(streams_of(r) <= group for group in tied)), None)
 
 
 def _check_columns(streams: Sequence[Stream], expr: Expr) -> None:
@@ -318,12 +367,34 @@ def as_equality(streams: Sequence[Stream], expr: Expr) -> Equality | None:
                 streams[stream_index(streams, c.stream)].type_of(c.name) for c in (left, right)
             ]
             if common_type(types) is None:
-                raise TypeMismatch(
-                    f"{left} is {types[0]} and {right} is {types[1]}: they can never be equal",
-                    remedy="cast one of them to the type of the other",
-                )
+                raise _no_key(left, right, types)
             return Equality(left, right)
     return None
+
+
+def _no_key(left: Column, right: Column, types: Sequence[pa.DataType]) -> TypeMismatch:
+    """Why two columns cannot be a join key."""
+    said = f"{left} is {types[0]} and {right} is {types[1]}"
+    if nested := next((t for t in types if pt.is_nested(t)), None):
+        return TypeMismatch(
+            f"{said}: values of type {nested} are no join keys in Plait",
+            remedy="make a column of what they have in common before the join, for example a "
+            "field, an element or to_json(...)",
+        )
+    if all(pt.is_timestamp(t) for t in types):
+        return TypeMismatch(
+            f"{said}: one has a time zone and the other has none",
+            remedy="cast one of them to the type of the other before the join",
+        )
+    if all(is_number(t) for t in types):
+        return TypeMismatch(
+            f"{said}: as join keys they have no common type in which equality is exact",
+            remedy="cast one of them to the type of the other before the join",
+        )
+    return TypeMismatch(
+        f"{said}: they can never be equal",
+        remedy="cast one of them to the type of the other before the join",
+    )
 
 
 def check_condition(streams: Sequence[Stream], expr: Expr) -> None:

@@ -223,6 +223,7 @@ def _column(data: object, path: str) -> Column:
 
 _ARGUMENTS: dict[str, tuple[int, float]] = {
     **dict.fromkeys(OPERATORS, (1, 1)),
+    "field": (2, 2),
     **dict.fromkeys([*COMPARISONS, *ARITHMETIC, "like"], (2, 2)),
     **dict.fromkeys(LOGIC, (2, math.inf)),
     **dict.fromkeys(("coalesce", "concat", "greatest", "least"), (1, math.inf)),

@@ -137,7 +137,6 @@ def test_constructs(text: str, expected: Expr) -> None:
         ("n DIV 2", "DIV", 1),
         ("n & 1", "BITWISEAND", 1),
         ("s[0]", "an element of an array or map ([...])", 1),
-        ("t.s.x", "t.s.x, a field of a struct,", 1),
         ("trim(BOTH 'x' FROM s)", "TRIM with POSITION", 1),
         ("ltrim(s)", "LTRIM with POSITION", 1),
         ("round(x, 1, 2)", "ROUND with TRUNCATE", 1),

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import importlib
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +25,7 @@ import pyarrow as pa
 from plait.adapt.events import Event
 from plait.adapt.policy import Policy
 from plait.engine.codes import stored_type
-from plait.errors import SourceError
+from plait.errors import MissingRequirement, SourceError
 from plait.files.encodings import check_columns
 from plait.files.sources import BadRow, Source, as_source
 from plait.hosts.local.host import Counts, LocalRun
@@ -62,6 +63,36 @@ class Results:
     """The changes of plan."""
     events: list[Event] = field(default_factory=list)
     """What the adaptive loop did, and why."""
+
+    def to_arrow(self) -> pa.Table:
+        """The results as an Arrow table."""
+        return self.table
+
+    def to_pandas(self) -> Any:
+        """The results as a pandas DataFrame."""
+        _require("pandas")
+        return self.table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """The results as a polars DataFrame."""
+        return _require("polars").from_arrow(self.table)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """What DuckDB, polars and others read tables by."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self.table.column_names)
+        return f"Results({self.table.num_rows:,} rows of {columns}; {self.seconds:.3f} s)"
+
+
+def _require(package: str) -> Any:
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError:
+        raise MissingRequirement(
+            f"{package} is not installed", remedy=f"pip install {package}, or use to_arrow()"
+        ) from None
 
 
 class Execution:

@@ -80,7 +80,9 @@ def padded(columns: dict[str, pa.Array], rows: int, schema: pa.Schema) -> pd.Dat
 
 
 def _as(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Instants as microseconds, all else as it is."""
+    """Instants as microseconds, also within others; all else as it is."""
+    if array.type != type_ and pt.is_nested(array.type):
+        return array.cast(type_)
     if array.type == type_ or not pt.is_timestamp(array.type):
         return array
     return array.cast(pa.timestamp("us", tz=array.type.tz), safe=False).view(type_)

@@ -17,7 +17,8 @@ from plait.errors import CheckpointMismatch
 from plait.hosts.spark.damage import damaged, find_damage, local_path
 from plait.node.contract import Contract, check_contract
 
-_OPERATOR = "transformWithStateInPandasExec"
+JOIN_OPERATOR = "transformWithStateInPandasExec"
+"""What Spark calls the operator that Plait's joins run in."""
 _NO_SUCH_VARIABLE = "STDS_INVALID_OPTION_VALUE"
 _REMEDY = "choose a new or an empty directory as the checkpoint location"
 
@@ -34,8 +35,8 @@ def check_checkpoint(stored: Sequence[str], asked: Contract) -> None:
     return None
 
 
-def stored_contracts(session: SparkSession, location: str) -> list[str]:
-    """The contracts of the joins in a checkpoint, none if it is new.
+def stored_contracts(session: SparkSession, location: str) -> dict[str, tuple[int, ...]]:
+    """The contracts of the joins in a checkpoint, none if it is new; each with its grouping keys.
 
     Refuses a location that is no checkpoint, a damaged one, and that of a query without a join of
     Plait.
@@ -43,24 +44,26 @@ def stored_contracts(session: SparkSession, location: str) -> list[str]:
     path = local_path(location)
     if path is not None:
         if not is_checkpoint(path):
-            return []
+            return {}
         if find_damage(path, state=False) is not None:
             raise damaged(location)
     try:
         operators = session.read.format("state-metadata").load(location)
-        joins = operators.where(operators.operatorName == _OPERATOR).select("operatorId")
+        joins = operators.where(operators.operatorName == JOIN_OPERATOR).select("operatorId")
         ids = sorted({int(row[0]) for row in joins.collect()})
-        contracts = {text for number in ids for text in _stored(session, location, number)}
+        contracts = {}
+        for number in ids:
+            contracts.update(_stored(session, location, number))
     except Exception as error:  # of PySpark, of Py4J or of Java, whichever part of Spark fails
         if path is None and isinstance(error, PySparkException):
-            return []  # there is nothing yet, as far as this file system tells
+            return {}  # there is nothing yet, as far as this file system tells
         raise damaged(location, error) from error
     if not contracts:
         raise CheckpointMismatch(
             f"the checkpoint {location} was written by a query without a join of Plait",
             remedy=_REMEDY,
         )
-    return sorted(contracts)
+    return dict(sorted(contracts.items()))
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -85,13 +88,14 @@ def is_checkpoint(path: Path) -> bool:
     return commits.is_dir() and any(entry.name.isdigit() for entry in commits.iterdir())
 
 
-def _stored(session: SparkSession, location: str, operator: int) -> list[str]:
-    """The contracts in the state of an operator; none if it is not one of Plait."""
+def _stored(session: SparkSession, location: str, operator: int) -> dict[str, tuple[int, ...]]:
+    """The contracts in the state of an operator with their keys; none if it is not one of Plait."""
     reader = session.read.format("statestore").option("operatorId", operator)
     try:
         rows = reader.option("stateVarName", "contract").load(location)
     except PySparkException as error:
         if str(error.getCondition()).startswith(_NO_SUCH_VARIABLE):
-            return []
+            return {}
         raise
-    return [str(row[0]) for row in rows.select("value.text").collect()]
+    found = [(str(text), int(key)) for text, key in rows.select("value.text", "key.*").collect()]
+    return {text: tuple(sorted(k for t, k in found if t == text)) for text, _ in found}

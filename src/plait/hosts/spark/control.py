@@ -14,16 +14,18 @@ costs each result about as much as finding it did, so it is the second choice.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from plait.engine.migrate.strategy import check_request
-from plait.errors import MigrationError, SourceError
+from plait.errors import CheckpointMismatch, MigrationError, SourceError
 from plait.files.event_log import write_events
 from plait.files.private import is_private, make_private, plain, remove_private
 from plait.files.sinks import file_name
@@ -74,6 +76,27 @@ class Control:
         called = f"plait-control-{plain(run)}-"
         folder = make_private(called) if one_host else Path(tempfile.gettempdir(), called)
         return cls(str(folder), one_host, True)
+
+    def check_place(self, query: str) -> None:
+        """Refuse a query that was started with another checkpoint than `to_df` was told.
+
+        Spark writes the query's id into its checkpoint before the first batch. What cannot be read
+        is not judged: the location may be one that only Spark reaches.
+        """
+        if self.temporary:
+            return
+        told = Path(self.folder).parents[1]
+        try:
+            found = json.loads((told / "metadata").read_text(encoding="utf-8")).get("id")
+        except FileNotFoundError:
+            found = None
+        except (OSError, ValueError):
+            return
+        if found != query:
+            raise CheckpointMismatch(
+                f"to_df was told the checkpoint {told}, but the query was started with another",
+                remedy="start it with that checkpointLocation, or tell to_df the other one",
+            )
 
     def remove(self) -> None:
         """Remove a temporary one."""
@@ -133,13 +156,16 @@ class Control:
 
     def followed(self, query: str) -> int:
         """The greatest number of an epoch that a report of the last batches tells."""
+        newest = self.batches(query)[-2:]  # the last one may be under way
+        return max((r.epoch for b in newest for r in self.reports(query, b)), default=0)
+
+    def batches(self, query: str) -> list[int]:
+        """The batches that there are reports of, in order."""
         try:
             names = os.listdir(self._reports(query))
         except OSError:
-            return 0
-        batches = {int(name.partition("-")[0]) for name in names if _REPORT.fullmatch(name)}
-        newest = sorted(batches)[-2:]  # the last one may be under way
-        return max((r.epoch for b in newest for r in self.reports(query, b)), default=0)
+            return []
+        return sorted({int(n.partition("-")[0]) for n in names if _REPORT.fullmatch(n)})
 
     def knows(self, query: str) -> bool:
         """Whether a query has reported here."""
@@ -184,16 +210,35 @@ _MADE: list[Made] = []
 
 
 def register(query: Query, name: str | None, control: Control) -> None:
-    """Remember where decisions about a join go and where its reports are."""
+    """Remember where decisions about a join go and where its reports are.
+
+    Two joins of one query that share a folder would write over each other's reports.
+    """
+    shared = any(j.control.folder == control.folder and j.query != query for j in _MADE)
+    if shared and not control.temporary:
+        called = "no name" if name is None else f"the name {name!r}"
+        warnings.warn(
+            f"another join was made for the same checkpoint with {called}: if both are in one "
+            "query, plait.progress and plait.migrate cannot tell them apart; give each a name of "
+            "its own: to_df(name='...')",
+            stacklevel=2,
+        )
     _MADE.append(Made(query, name, control))
+
+
+def joins_of(query: str) -> list[Made]:
+    """The joins that have reported for a query, by its id, the last one made first."""
+    return [join for join in reversed(_MADE) if join.control.knows(query)]
+
+
+def names_made() -> list[str]:
+    """The names of all joins that this driver has made."""
+    return sorted({join.name for join in _MADE if join.name is not None})
 
 
 def made(query: str, name: str | None) -> Made | None:
     """The join of that name in a running query, by the query's id."""
-    for join in reversed(_MADE):
-        if join.name == name and join.control.knows(query):
-            return join
-    return None
+    return next((join for join in joins_of(query) if join.name == name), None)
 
 
 def migrate(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.types as pt
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # the name everybody uses
@@ -27,13 +28,19 @@ from plait.hosts.spark.aside import LATE_COLUMN, aside_schema, nested
 from plait.hosts.spark.checkpoint import check_checkpoint, stored_contracts
 from plait.hosts.spark.control import Control, register
 from plait.hosts.spark.murmur3 import processor_keys
-from plait.hosts.spark.operator import REPORT, JoinOperator, is_instant, output_schema
-from plait.hosts.spark.partitions import SPARKS_DEFAULT, partitions_of, warn_of_partitions
+from plait.hosts.spark.operator import REPORT, JoinOperator, output_schema, with_micros
+from plait.hosts.spark.partitions import (
+    SPARKS_DEFAULT,
+    parallelism,
+    partitions_of,
+    warn_of_partitions,
+)
 from plait.hosts.spark.requirements import check_packages, check_spark
 from plait.hosts.spark.schemas import conform, spark_schema
-from plait.hosts.spark.watermarks import without_watermark
+from plait.hosts.spark.settings import store_in_rocksdb
+from plait.hosts.spark.watermarks import warn_without_watermarks, without_watermark
 from plait.hosts.spark.worker import settle
-from plait.node.contract import contract, routing_seed
+from plait.node.contract import contract, processors_before, routing_seed
 from plait.node.node import Setup
 from plait.node.task import Processor, portioned
 from plait.optimize.budget import Budget
@@ -76,7 +83,7 @@ def results(
     plan: Plan,
     processors: int | None = None,
     late: bool | str = False,
-    checkpoint: str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     name: str | None = None,
     adapt: Policy | None = None,
     budget: Budget | None = None,
@@ -90,6 +97,7 @@ def results(
     Results do not depend on the `tuning`.
     """
     check_packages()
+    checkpoint = None if checkpoint is None else os.fspath(checkpoint)
     _check(query, plan)
     if missing := [name for name in query.names if name not in frames]:
         raise SourceError(f"there is no DataFrame for the stream {missing[0]!r}")
@@ -97,12 +105,14 @@ def results(
     asked = narrowed(query)
     session = frames[query.names[0]].sparkSession
     check_spark(session.version)
-    count = processor_count(session, processors)
     small = lean(query)
-    stored: list[str] = []
+    joins = {} if checkpoint is None else stored_contracts(session, checkpoint)
+    stored = list(joins)
+    # A checkpoint keeps its number of processors, whatever machine the query goes on with.
+    before = processors_before(stored, contract(query, route(query.graph, 1)))
+    count = processor_count(session, processors or before)
     routing = route(query.graph, count)
     if checkpoint is not None:
-        stored = stored_contracts(session, checkpoint)
         fresh = _SEEDS.setdefault(checkpoint, _random())
         routing = replace(routing, seed=routing_seed(stored, contract(query, routing), fresh))
         check_checkpoint(stored, contract(query, routing))
@@ -110,7 +120,9 @@ def results(
         routing = replace(routing, seed=_random())
     # A hypercube may use fewer processors than there are partitions. Key 0 is always one of them:
     # a checkpoint with another number of processors is seen there, if nowhere else.
+    # They were made for the number of partitions at the beginning, and are in the state.
     keys = tuple(sorted(processor_keys(count))[: routing.processors])
+    keys = next((k for k in joins.values() if len(k) == routing.processors == before), keys)
     packets: DataFrame | None = None
     for s, stream in enumerate(asked.streams):
         frame = without_watermark(frames[stream.name]).select(
@@ -130,8 +142,11 @@ def results(
         setting = Setting(small, adapt, share, load())
     setup = Setup(small, plan, setting, portioned(tuning), _random())
     processor = Processor(setup, contract(query, routing), routing, bool(late))
-    if frames[query.names[0]].isStreaming and not stored:
-        warn_of_partitions(session, count)
+    if frames[query.names[0]].isStreaming:
+        store_in_rocksdb(session)
+        warn_without_watermarks(query)
+        if not stored:
+            warn_of_partitions(session, count)
     run = os.urandom(8).hex()
     atexit.register(remove, Places.of_host(), run)
     control = Control.of(checkpoint, name, run, _master(session))
@@ -172,11 +187,20 @@ def _with_instants(rows: DataFrame, processor: Processor) -> DataFrame:
     meant = [*query.schema, *(aside_schema(query) if processor.aside else ())]
     columns = [_column(f.name) for f in meant]
     return rows.select(
-        [
-            F.timestamp_micros(c).alias(f.name) if is_instant(f.type) else c
-            for c, f in zip(columns, meant, strict=True)
-        ]
+        [_instants(c, f.type).alias(f.name) for c, f in zip(columns, meant, strict=True)]
     )
+
+
+def _instants(value: Column, type_: pa.DataType) -> Column:
+    """A column of this type whose instants came as microseconds."""
+    if with_micros(type_) == type_:
+        return value
+    if pt.is_list(type_):
+        return F.transform(value, lambda item: _instants(item, type_.value_type))
+    if pt.is_struct(type_):
+        fields = [_instants(value.getField(f.name), f.type).alias(f.name) for f in type_]
+        return F.when(value.isNotNull(), F.struct(*fields))
+    return F.timestamp_micros(value)
 
 
 def _random() -> int:
@@ -242,9 +266,9 @@ def processor_count(session: SparkSession, asked: int | None = None) -> int:
 
     Spark's default of 200 partitions is meant for large batch shuffles; each would be a task with
     a state store of its own in every batch. So unless the session says something else, it is one
-    processor per core.
+    processor per core of the cluster.
     """
     configured = partitions_of(session)
     if asked is None and configured != SPARKS_DEFAULT:
         return configured
-    return asked or os.cpu_count() or 2
+    return asked or parallelism(session)

@@ -45,16 +45,29 @@ _ROWS = StructType().add("newest", LongType()).add("body", BinaryType())
 def output_schema(processor: Processor, *, reports: bool) -> pa.Schema:
     """What the operator returns: results, reports and rows set aside if they are asked for.
 
-    Instants are microseconds: pandas would convert them one by one.
+    Instants are microseconds, also within structs and arrays: pandas would convert them one by
+    one, and those of arrays by the clock of the session's zone.
     """
     report = [pa.field(REPORT, pa.string())] if reports else []
     aside = list(aside_schema(processor.setup.query)) if processor.aside else []
     return pa.schema(
-        [
-            f.with_type(pa.int64()) if is_instant(f.type) else f
-            for f in [*processor.setup.query.schema, *report, *aside]
-        ]
+        [f.with_type(with_micros(f.type)) for f in [*processor.setup.query.schema, *report, *aside]]
     )
+
+
+def with_micros(type_: pa.DataType) -> pa.DataType:
+    """The type with microseconds for instants, at every depth.
+
+    >>> with_micros(pa.list_(pa.timestamp("us", "UTC")))
+    ListType(list<item: int64>)
+    """
+    if is_instant(type_):
+        return pa.int64()
+    if pt.is_struct(type_):
+        return pa.struct([f.with_type(with_micros(f.type)) for f in type_])
+    if pt.is_list(type_):
+        return pa.list_(type_.value_field.with_type(with_micros(type_.value_type)))
+    return type_
 
 
 def is_instant(type_: pa.DataType) -> bool:
@@ -128,6 +141,8 @@ class JoinOperator(StatefulProcessor):
         told = Told(uuid.uuid4().hex, REAL, epoch, notes=notes)
         context = TaskContext.get()
         query = context.getLocalProperty("sql.streaming.queryId") if context else None
+        if query is not None:
+            self._control.check_place(query)
         task = self._processor.task(number, self._store, _engines(self._run, query))
         for found in task.run(batch, told):
             if not isinstance(found, Report) or not self._control.shared:

@@ -14,12 +14,16 @@ left is to set it while the query is started, which is what `partitions` does.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
+
+_COUNTED: WeakKeyDictionary[SparkSession, int] = WeakKeyDictionary()
+_ROWS = 1 << 20
+"""More rows than a cluster has cores, and still nothing to count."""
 
 SETTING = "spark.sql.shuffle.partitions"
 SPARKS_DEFAULT = 200
@@ -27,7 +31,7 @@ SPARKS_DEFAULT = 200
 
 @contextmanager
 def partitions(session: SparkSession, count: int | None = None) -> Iterator[int]:
-    """While this lasts, queries begin with so many processors; one per core if None.
+    """While this lasts, queries begin with so many processors; one per core of the cluster if None.
 
         with plait.partitions(spark, 8):
             query = q.to_df().writeStream.format(...).start()
@@ -37,11 +41,24 @@ def partitions(session: SparkSession, count: int | None = None) -> Iterator[int]
     this number too.
     """
     before = partitions_of(session)
-    session.conf.set(SETTING, str(count or os.cpu_count() or 2))
+    session.conf.set(SETTING, str(count or parallelism(session)))
     try:
         yield partitions_of(session)
     finally:
         session.conf.set(SETTING, str(before))
+
+
+def parallelism(session: SparkSession) -> int:
+    """How many tasks the cluster runs at once, as Spark sees it: into how many it divides a range.
+
+    The driver's own cores say nothing about the cluster, and a client of Spark Connect has no
+    SparkContext to ask. It is asked once per session.
+    """
+    if session not in _COUNTED:
+        parts = session.range(_ROWS).selectExpr("spark_partition_id() AS part")
+        last = parts.selectExpr("max(part)").first()
+        _COUNTED[session] = 1 + int(last[0]) if last is not None else 1
+    return _COUNTED[session]
 
 
 def partitions_of(session: SparkSession) -> int:

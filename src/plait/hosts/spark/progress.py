@@ -16,8 +16,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
-from plait.hosts.spark.control import made
-from plait.hosts.spark.frame import observation
+from plait.errors import SourceError, did_you_mean
+from plait.hosts.spark.checkpoint import JOIN_OPERATOR
+from plait.hosts.spark.control import Made, joins_of, made, names_made
+from plait.hosts.spark.frame import OBSERVATION, observation
+from plait.hosts.spark.watermarks import without_watermarks
 from plait.node.progress import Progress
 from plait.node.progress import progress as put_together
 from plait.node.report import Report
@@ -26,14 +29,70 @@ from plait.node.report import Report
 def progress(query: StreamingQuery, name: str | None = None) -> Progress:
     """How a running or finished query is doing: totals, and the batches that Spark remembers.
 
-    If the query has several joins, `name` is the one that was given to `to_df`.
+    If the query has several joins, `name` is the one that was given to `to_df`. After a restart
+    without new rows it is as the last batch before left it. A query without a join of that name
+    is refused, as soon as that can be told.
     """
     batches, notes = [], []
-    for event in query.recentProgress:
+    events = list(query.recentProgress)
+    for event in events:
         reports, unreadable = _reports(event, name)
         batches.append((event.batchId, reports, dict(event.durationMs)))
         notes += [(event.batchId, note) for note in unreadable]
-    return put_together(batches, notes)
+    joins = [join for join in joins_of(str(query.id)) if join.name == name]
+    if not any(reports for _, reports, _ in batches):
+        _check_join(query, events, name)
+        for join in joins[:1]:
+            for number in join.control.batches(str(query.id))[-1:]:
+                batches.append((number, join.control.reports(str(query.id), number), {}))
+    last = max((number for number, reports, _ in batches if reports), default=0)
+    return put_together(batches, [*notes, *((last, note) for note in _remarks(joins))])
+
+
+def _remarks(joins: list[Made]) -> list[str]:
+    """What to know about the join that was found first."""
+    endless = [s.name for join in joins[:1] for s in join.query.streams if s.unlimited]
+    others = len({join.control.folder for join in joins}) - 1
+    return [
+        *([without_watermarks(endless)] if endless else ()),
+        *(
+            [
+                f"the query has {others + 1} joins of the same name, and this is the one made "
+                "last; tell them apart with to_df(name='...')"
+            ]
+            if others > 0
+            else ()
+        ),
+    ]
+
+
+def _check_join(query: StreamingQuery, events: list[Any], name: str | None) -> None:
+    """Refuse a query that has no join of that name, as far as that is known."""
+    called = query.name or query.id
+    named = [join.name for join in joins_of(str(query.id))]
+    named += [
+        metric.partition(":")[2] or None
+        for event in events
+        for metric in event.observedMetrics
+        if metric.partition(":")[0] == OBSERVATION
+    ]
+    if named and name not in named:
+        listed = ", ".join(sorted({"one without a name" if n is None else repr(n) for n in named}))
+        asked = "without a name" if name is None else f"called {name!r}"
+        raise SourceError(
+            f"the query {called} has no join {asked}", remedy=f"its joins are: {listed}"
+        )
+    if name is not None and not named and name not in names_made():
+        raise SourceError(
+            f"no join called {name!r} was made here",
+            remedy=did_you_mean(name, names_made()),
+        )
+    ran = [event for event in events if "addBatch" in dict(event.durationMs)]
+    if ran and not any(o.operatorName == JOIN_OPERATOR for e in ran for o in e.stateOperators):
+        raise SourceError(
+            f"the query {called} has no join of Plait",
+            remedy="ask for a query over the DataFrame that to_df returned",
+        )
 
 
 def reports_of(event: Any, name: str | None = None) -> list[Report]:

@@ -6,25 +6,27 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
-from plait.errors import SourceError
+from plait.query.keys import unreadable
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """The columns of a DataFrame; timestamps are instants in UTC."""
-    fields = []
-    for field in frame.schema.fields:
-        try:
-            type_ = to_arrow_type(field.dataType, timezone="UTC")
-        except TypeError as error:
-            raise SourceError(
-                f"the column {field.name!r} is of type {field.dataType.simpleString()}, "
-                "which has no columnar form",
-                remedy="cast it or leave it out",
-            ) from error
-        fields.append((field.name, type_))
-    return pa.schema(fields)
+    """The columns of a DataFrame; timestamps are instants in UTC.
+
+    A column that Plait cannot carry may be there as long as nobody asks for it.
+    """
+    return pa.schema([(field.name, _arrow_type(field.dataType)) for field in frame.schema.fields])
+
+
+def _arrow_type(type_: DataType) -> pa.DataType:
+    name = type_.simpleString()
+    if "map<" in name:  # no hash, no gather and no pandas column has one
+        return unreadable(name)
+    try:
+        return to_arrow_type(type_, timezone="UTC")
+    except TypeError:
+        return unreadable(name)
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
@@ -37,11 +39,13 @@ def spark_schema(schema: pa.Schema) -> StructType:
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The columns under the names and types of `schema`, which come in its order.
 
-    Spark labels instants with the session's time zone.
+    Spark labels instants with the session's time zone, also those within structs and arrays.
     """
     arrays = []
     for array, field in zip(batch.columns, schema, strict=True):
-        instants = array.type != field.type and pt.is_timestamp(array.type)
+        instants = array.type != field.type and (
+            pt.is_timestamp(array.type) or pt.is_nested(array.type)
+        )
         arrays.append(array.cast(field.type) if instants else array)
     return pa.RecordBatch.from_arrays(
         arrays,

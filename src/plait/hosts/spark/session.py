@@ -15,16 +15,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+from plait.hosts.spark.settings import REASONS
 
 SETTINGS: Mapping[str, str] = {
-    # transformWithState keeps its state in RocksDB and nowhere else. With changelogs, a batch
-    # writes what it changed and not the whole state.
-    "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Spark asks for the size of an Arrow batch before every row that it adds to it, unless the
-    # limit is this one. That took longer than to write the row; the limit of 10,000 rows stays.
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+    **{setting: value for setting, (value, _) in REASONS.items()},
     # Event times are instants; say so in the same way everywhere.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",

@@ -12,9 +12,13 @@ A DataFrame of Spark Connect has no plan on this side; its watermark stays too.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
+
+from plait.query.query import Query
 
 _DELAY = "spark.watermarkDelayMs"
 _WATERMARK = "EventTimeWatermark"
@@ -32,6 +36,26 @@ def watermark_delays(frame: DataFrame) -> dict[str, int]:
         for f in frame.schema.fields
         if _DELAY in (f.metadata or {})
     }
+
+
+def without_watermarks(streams: Sequence[str]) -> str:
+    """What it means that streams have no watermark, in a sentence.
+
+    >>> without_watermarks(["a"])[:60]
+    "'a' has no watermark, so none of its rows is ever late, and w"
+    """
+    listed = ", ".join(map(repr, streams))
+    some = f"{listed} has no watermark, so none of its rows is ever late, and what waits for it"
+    return (
+        f"{some} stays in the state, which grows for ever; say how late rows may be: "
+        ".watermark('10 seconds') on the join, or withWatermark on the DataFrame"
+    )
+
+
+def warn_without_watermarks(query: Query) -> None:
+    """Say at the start that state will grow, where streams have no watermark."""
+    if endless := [s.name for s in query.streams if s.unlimited]:
+        warnings.warn(without_watermarks(endless), stacklevel=2)
 
 
 def without_watermark(frame: DataFrame) -> DataFrame:

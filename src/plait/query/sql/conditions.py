@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from plait.errors import QueryError, WindowError
 from plait.query.bounds import Constraint
+from plait.query.dialect import PLAIN, Dialect
 from plait.query.differences import constraints, kept
 from plait.query.evaluate import evaluate, type_of
 from plait.query.expr import Call, Column, Expr, conjuncts, streams_of
@@ -32,7 +33,9 @@ class Part:
 
 
 @refusing_endless_nesting
-def parse_condition(text: str, streams: Sequence[Stream]) -> tuple[list[Expr], list[Constraint]]:
+def parse_condition(
+    text: str, streams: Sequence[Stream], dialect: Dialect = PLAIN
+) -> tuple[list[Expr], list[Constraint]]:
     """The conditions of a boolean text, and its bounds on the streams' event times.
 
     >>> import pyarrow as pa
@@ -43,7 +46,7 @@ def parse_condition(text: str, streams: Sequence[Stream]) -> tuple[list[Expr], l
     >>> [str(k) for k in kept], [(b.earlier, b.later, b.micros) for b in bounds]
     (['a.k = b.k'], [(0, 1, 5000000)])
     """
-    source = Source(text)
+    source = Source(text, dialect=dialect)
     return split(source, condition_parts(source, streams), streams)
 
 

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
+from plait.errors import TypeMismatch, UnknownColumn, did_you_mean
+from plait.query.evaluate import type_of
 from plait.query.expr import FUNCTIONS, Call, Column, Expr, Literal
-from plait.query.query import Stream, resolve
-from plait.query.sql.literals import cast, interval, negated, number
+from plait.query.query import Stream, resolve, stream_index
+from plait.query.sql.literals import cast, in_zone, interval, negated, number
 from plait.query.sql.source import Source
 
 NULL = Literal(None, pa.null())
@@ -59,7 +61,6 @@ _SPOKEN: Mapping[type[exp.Expr], str] = {
     exp.Parameter: "a parameter",
     exp.SessionParameter: "a parameter",
     exp.Bracket: "an element of an array or map ([...])",
-    exp.Dot: "a field of a struct",
     exp.Tuple: "a list of values in parentheses",
     exp.Star: "*",
     exp.QueryTransform: "TRANSFORM",
@@ -77,6 +78,8 @@ _SPOKEN: Mapping[type[exp.Expr], str] = {
     exp.Explode: "EXPLODE",
     exp.Unnest: "UNNEST",
 }
+_PARTS = ("catalog", "db", "table", "this")
+"""The parts of a name with dots, as sqlglot calls them, from the left."""
 _REMEDY = f"supported functions: {', '.join(sorted(FUNCTIONS))}, case, if, nullif, cast"
 
 
@@ -98,7 +101,10 @@ class Translation:
         kind = type(node)
         if kind in _BINARY:
             self.only(node, "this", "expression")
-            return Call(_BINARY[kind], (self.part(node, "this"), self.part(node, "expression")))
+            pair = (self.part(node, "this"), self.part(node, "expression"))
+            if self.source.dialect.zone is not None and kind in (exp.Add, exp.Sub):
+                self._check_dates(node, pair)
+            return Call(_BINARY[kind], pair)
         if kind in _UNARY:
             self.only(node, "this")
             return Call(_UNARY[kind], (self.part(node, "this"),))
@@ -108,11 +114,29 @@ class Translation:
             self.only(node, "this", "expressions")
             parts = [node.this] if node.args.get("this") is not None else []
             args = tuple(self.expression(arg) for arg in [*parts, *node.expressions])
-            return Call(_LISTS[kind], args)
+            return Call(_LISTS[kind], self.shown(args) if kind is exp.Concat else args)
         if kind in _SPECIAL:
             return _SPECIAL[kind](self, node)
         self.refuse(node)
         raise AssertionError
+
+    def shown(self, args: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Values that become texts: instants as the session's zone shows them."""
+        zone = self.source.dialect.zone
+        if zone is None:
+            return tuple(args)
+        types = [type_of(arg, self.type_of) for arg in args]
+        return tuple(
+            in_zone(a, type_, pa.string(), zone) for a, type_ in zip(args, types, strict=True)
+        )
+
+    def _check_dates(self, node: exp.Expr, pair: Sequence[Expr]) -> None:
+        """On Spark a DATE and an INTERVAL make a DATE or a TIMESTAMP; here they do neither."""
+        types = [type_of(side, self.type_of) for side in pair]
+        if any(map(pa.types.is_date, types)) and any(map(pa.types.is_duration, types)):
+            self.source.refuse(
+                "a DATE with an INTERVAL", node, remedy="cast the DATE to a TIMESTAMP first"
+            )
 
     def adjacent(self, node: exp.Expr) -> Literal:
         """String literals side by side: `'a' 'b'` is ab, `'a''b'` is a'b, as since Spark 4."""
@@ -148,18 +172,54 @@ class Translation:
 
     def column(self, node: exp.Expr) -> Expr:
         """A column; names are found in other cases too, as in Spark, if only one matches."""
-        if node.args.get("db") is not None:
-            self.source.refuse(f"{node.sql('spark')}, a field of a struct,", node)
-        self.only(node, "this", "table")
+        self.only(node, "this", "table", "db", "catalog")
         if isinstance(node.this, exp.Star):
             self.source.refuse("* within an expression", node)
-        name, stream = node.name, node.args.get("table")
+        parts = [part.name for part in (node.args.get(a) for a in _PARTS) if part is not None]
         with self.source.placing(node):
-            if stream is None:
-                return self._bare(name)
-            owner = spelled(stream.name, [s.name for s in self.streams])
+            if len(parts) == 1:
+                return self._bare(parts[0])
+            owner = spelled(parts[0], [s.name for s in self.streams])
+            if owner not in [s.name for s in self.streams] and self._is_struct(parts[0]):
+                return self._field(self._bare(parts[0]), parts[1:])
             fields = [f.name for s in self.streams if s.name == owner for f in s.fields]
-            return resolve(self.streams, spelled(name, fields), owner)
+            found = resolve(self.streams, spelled(parts[1], fields), owner)
+            return self._field(found, parts[2:])
+
+    def dot(self, node: exp.Expr) -> Expr:
+        """A field of a struct that sqlglot does not take for part of a column's name."""
+        self.only(node, "this", "expression")
+        if not isinstance(node.args["expression"], exp.Identifier):
+            self.refuse(node)
+        with self.source.placing(node):
+            return self._field(self.part(node, "this"), [node.args["expression"].name])
+
+    def _field(self, expr: Expr, names: Sequence[str]) -> Expr:
+        for name in names:
+            type_ = type_of(expr, self.type_of)
+            if not pa.types.is_struct(type_):
+                raise TypeMismatch(
+                    f"{expr} is {type_} and has no field {name!r}",
+                    remedy="only structs have fields",
+                )
+            known = [type_.field(i).name for i in range(type_.num_fields)]
+            exact = spelled(name, known)
+            if exact not in known:
+                raise UnknownColumn(
+                    f"{expr} has no field {name!r}", remedy=did_you_mean(name, known)
+                )
+            expr = Call("field", (expr, Literal(exact, pa.string())))
+        return expr
+
+    def _is_struct(self, name: str) -> bool:
+        exact = spelled(name, [f.name for s in self.streams for f in s.fields])
+        return any(
+            f.name == exact and pa.types.is_struct(f.type) for s in self.streams for f in s.fields
+        )
+
+    def type_of(self, column: Column) -> pa.DataType:
+        """The type of a column."""
+        return self.streams[stream_index(self.streams, column.stream)].type_of(column.name)
 
     def _bare(self, name: str) -> Column:
         every = list(dict.fromkeys(f.name for s in self.streams for f in s.fields))
@@ -272,7 +332,7 @@ def _nullif(t: Translation, node: exp.Expr) -> Expr:
 def _cast(t: Translation, node: exp.Expr) -> Expr:
     t.only(node, "this", "to")
     assert isinstance(node, exp.Cast)
-    return cast(t.source, node, t.part(node, "this"))
+    return cast(t.source, node, t.part(node, "this"), t.type_of)
 
 
 def _round(t: Translation, node: exp.Expr) -> Expr:
@@ -304,7 +364,10 @@ _SPECIAL: Mapping[type[exp.Expr], Callable[[Translation, exp.Expr], Expr]] = {
     exp.Case: _case,
     exp.Cast: _cast,
     exp.Column: Translation.column,
-    exp.DPipe: lambda t, node: Call("concat", (t.part(node, "this"), t.part(node, "expression"))),
+    exp.Dot: Translation.dot,
+    exp.DPipe: lambda t, node: Call(
+        "concat", t.shown((t.part(node, "this"), t.part(node, "expression")))
+    ),
     exp.HexString: _hex,
     exp.If: _if,
     exp.In: _in,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Callable
 from decimal import Decimal
 
 import pyarrow as pa
@@ -11,7 +12,8 @@ from sqlglot import exp
 
 from plait.errors import WindowError
 from plait.query.durations import LONGEST, micros, unit_micros
-from plait.query.expr import Cast, Expr, Literal
+from plait.query.evaluate import type_of
+from plait.query.expr import Cast, Column, Expr, Literal
 from plait.query.sql.source import Source
 from plait.query.values.convert import convert, has_zone
 from plait.query.values.forms import Unfit
@@ -34,8 +36,11 @@ _TYPES = {
     _D.TIMESTAMPNTZ: pa.timestamp("us"),
     _D.TIMESTAMPLTZ: pa.timestamp("us", "UTC"),
 }
-"""Spark's TIMESTAMP has the session's zone; a query here has none, so that it has no zone."""
+"""TIMESTAMP has no zone where there is no session: on Spark it has that of the session."""
 
+_SPARKS_TIMESTAMPS = (_D.TIMESTAMP, _D.TIMESTAMPTZ, _D.TIMESTAMPLTZ)
+
+_INSTANT = pa.timestamp("us", "UTC")
 _SPAN = ("DAY", "HOUR", "MINUTE", "SECOND")
 _LONG_UNITS = {"MONTH": "days", "YEAR": "days", "QUARTER": "days"}
 
@@ -65,23 +70,31 @@ def sql_type(source: Source, node: exp.DataType, within: exp.Expr) -> pa.DataTyp
         if not (1 <= precision <= 38 and 0 <= scale <= precision):
             source.refuse(f"DECIMAL({precision}, {scale})", within, remedy="1 to 38 digits")
         return pa.decimal128(precision, scale)
+    if node.this in _SPARKS_TIMESTAMPS and source.dialect.zone is not None:
+        always = node.this == _D.TIMESTAMPLTZ
+        zone = source.dialect.zone if always else source.dialect.timestamp_zone
+        return pa.timestamp("us", zone)
     if node.this not in _TYPES:
         names = "BOOLEAN, INT, BIGINT, DOUBLE, DECIMAL, STRING, BINARY, DATE, TIMESTAMP"
         source.refuse(f"the type {node.sql('spark')}", within, remedy=f"there are {names}, ...")
     return _TYPES[node.this]
 
 
-def cast(source: Source, node: exp.Cast, operand: Expr) -> Expr:
+def cast(
+    source: Source, node: exp.Cast, operand: Expr, lookup: Callable[[Column], pa.DataType]
+) -> Expr:
     """A cast; that of a constant is computed at once.
 
     `DATE '...'` and `TIMESTAMP '...'` are constants too, and must have a value. A timestamp whose
     text names a zone is an instant (UTC).
     """
     target = sql_type(source, node.to, node)
+    zone = source.dialect.zone
+    operand = in_zone(operand, type_of(operand, lookup), target, zone)
     if not isinstance(operand, Literal):
         return Cast(operand, target)
     typed = not isinstance(node, exp.TryCast) and pa.types.is_temporal(target)
-    if typed and isinstance(operand.value, str) and has_zone(operand.value):
+    if typed and zone is None and isinstance(operand.value, str) and has_zone(operand.value):
         target = pa.timestamp("us", "UTC") if pa.types.is_timestamp(target) else target
     try:
         value = convert(pa.scalar(operand.value, operand.type), target)
@@ -94,7 +107,25 @@ def cast(source: Source, node: exp.Cast, operand: Expr) -> Expr:
             verdict="has no value",
             remedy="write for example DATE '2024-12-31' or TIMESTAMP '2024-12-31 23:59:59'",
         )
+    if pa.types.is_timestamp(target) and target.tz is not None:
+        value, target = convert(value, _INSTANT), _INSTANT
     return Literal(value.as_py(), target)
+
+
+def in_zone(operand: Expr, type_: pa.DataType, target: pa.DataType, zone: str | None) -> Expr:
+    """An instant as the session's zone shows it, where it is to become a date, a time or a text.
+
+    The zone is part of the expression, so a checkpoint knows by which one its rows were chosen.
+
+    >>> from plait.query.expr import Column
+    >>> print(in_zone(Column("a", "ts"), _INSTANT, pa.date32(), "Europe/Berlin"))
+    CAST(a.ts AS timestamp[us, tz=Europe/Berlin])
+    """
+    if zone is None or not pa.types.is_timestamp(type_) or type_.tz in (None, zone):
+        return operand
+    if pa.types.is_timestamp(target) and target.tz is not None:
+        return operand
+    return Cast(operand, pa.timestamp("us", zone))
 
 
 def interval(source: Source, node: exp.Interval) -> Literal:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from plait.errors import QueryError
+from plait.query.dialect import PLAIN, Dialect
 from plait.query.evaluate import type_of
-from plait.query.expr import Column, Expr
+from plait.query.expr import Call, Column, Expr, Literal
 from plait.query.query import Output, Stream, stream_index
 from plait.query.sql.expressions import Translation, spelled
 from plait.query.sql.source import Source, refusing_endless_nesting
@@ -26,7 +27,7 @@ class Item:
     alias: str | None
 
 
-def parse_output(text: str, streams: Sequence[Stream]) -> list[Output]:
+def parse_output(text: str, streams: Sequence[Stream], dialect: Dialect = PLAIN) -> list[Output]:
     """The result columns that a select list asks for.
 
     >>> import pyarrow as pa
@@ -36,17 +37,19 @@ def parse_output(text: str, streams: Sequence[Stream]) -> list[Output]:
     >>> [str(o) for o in parse_output("a.ts, b.ts, a.k * 2 AS double", streams)]
     ['a.ts AS a_ts', 'b.ts AS b_ts', 'a.k * 2 AS double']
     """
-    return parse_select([text], streams)
+    return parse_select([text], streams, dialect)
 
 
 @refusing_endless_nesting
-def parse_select(texts: Sequence[str], streams: Sequence[Stream]) -> list[Output]:
+def parse_select(
+    texts: Sequence[str], streams: Sequence[Stream], dialect: Dialect = PLAIN
+) -> list[Output]:
     """The result columns of several select lists, one after the other."""
-    return name_items([item for text in texts for item in _items(text, streams)])
+    return name_items([item for text in texts for item in _items(text, streams, dialect)])
 
 
-def _items(text: str, streams: Sequence[Stream]) -> Iterator[Item]:
-    source = Source(text, lead=_LEAD)
+def _items(text: str, streams: Sequence[Stream], dialect: Dialect) -> Iterator[Item]:
+    source = Source(text, lead=_LEAD, dialect=dialect)
     statements = source.parse()
     select = statements[0] if statements else None
     if len(statements) > 1:
@@ -120,4 +123,9 @@ def name_items(items: Sequence[Item]) -> list[Output]:
 def _first_name(item: Item) -> str:
     if item.alias is not None:
         return item.alias
-    return item.expr.name if isinstance(item.expr, Column) else str(item.expr)
+    match item.expr:
+        case Column(_, name):
+            return name
+        case Call("field", (_, Literal(str() as name, _))):
+            return name
+    return str(item.expr)

@@ -15,6 +15,7 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, TokenError
 
 from plait.errors import QueryError, UnsupportedSql
+from plait.query.dialect import PLAIN, Dialect
 
 DIALECT = "spark"
 
@@ -49,9 +50,10 @@ class Source:
     (2, 2)
     """
 
-    def __init__(self, text: str, *, lead: str = "") -> None:
+    def __init__(self, text: str, *, lead: str = "", dialect: Dialect = PLAIN) -> None:
         """`lead` goes before the text when it is parsed; positions count without it."""
         self.text = text
+        self.dialect = dialect
         self.lead = lead
         self.tokens = self._tokenize()
         self._starts = [token.start for token in self.tokens]

@@ -22,6 +22,7 @@ from plait.errors import (
     did_you_mean,
 )
 from plait.query.bounds import global_window
+from plait.query.dialect import PLAIN, Dialect
 from plait.query.differences import exactly
 from plait.query.durations import Duration, positive
 from plait.query.expr import Call, Column, Expr
@@ -98,9 +99,10 @@ def parse_statement(
     time: Mapping[str, str] | None = None,
     watermark: Duration | Mapping[str, Duration] | None = None,
     lateness: Lateness = "own",
+    dialect: Dialect = PLAIN,
 ) -> tuple[Query, dict[str, str]]:
     """The query, and which table each of its streams is."""
-    source = Source(text)
+    source = Source(text, dialect=dialect)
     within, body = _within(source)
     select = _select(source, body)
     tables = list(_tables(source, select, catalog))

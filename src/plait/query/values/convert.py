@@ -2,8 +2,8 @@
 
 The rules are Spark's for TRY_CAST. Where a double meets decimals or strings, its shortest decimal
 form counts, as in Spark: 0.7 is seven tenths (`float_text` has the rules for strings). A timestamp
-without a zone becomes one with a zone (and back) by the wall clock of that zone; Spark would take
-the session's zone, which a query here does not have.
+without a zone becomes one with a zone (and back) by the wall clock of that zone; on Spark the
+translation of SQL puts the session's zone there.
 """
 
 from __future__ import annotations
@@ -260,10 +260,7 @@ def _to_timestamp(value: pa.Array, target: pa.DataType) -> pa.Array | None:
         if (source.tz is None) == (target.tz is None):
             return rescale(value, target) if source.unit != target.unit else pc.cast(value, target)
         if source.tz is None:
-            moment = pc.assume_timezone(
-                value, target.tz, ambiguous="earliest", nonexistent="earliest"
-            )
-            return convert(moment, target)
+            return convert(_by_the_clock(value, target.tz), target)
         return convert(pc.local_timestamp(value), target)
     if pt.is_date(source):
         naive = rescale(midnight(value), pa.timestamp(target.unit))
@@ -274,6 +271,24 @@ def _to_timestamp(value: pa.Array, target: pa.DataType) -> pa.Array | None:
     if is_text(source):
         return by_row(lambda s: _moment(s, target), target, value)
     return None
+
+
+def _by_the_clock(value: pa.Array, zone: str) -> pa.Array:
+    """The instants at which the clocks of a zone showed these times.
+
+    Of two, the earlier one. Times that clocks left out are counted by the clock before the change,
+    as in Java: with 2:00 to 3:00 left out, 2:30 is 3:30.
+    """
+    sooner = pc.assume_timezone(value, zone, ambiguous="earliest", nonexistent="latest")
+    shown = pc.local_timestamp(sooner)
+    if pc.all(pc.equal(shown, value), min_count=0).as_py() is not False:
+        return sooner
+    unit = value.type.unit
+    # The end of a gap is the first instant after it; the one before shows the clock before it.
+    one = pa.scalar(1, pa.int64()).cast(pa.duration(unit))
+    before = pc.add(pc.local_timestamp(pc.subtract(sooner, one)), one)
+    inside = pc.fill_null(pc.not_equal(shown, value), False)
+    return pc.if_else(inside, pc.add(sooner, pc.subtract(value, before)), sooner)
 
 
 def midnight(value: Value) -> Value:

@@ -279,7 +279,7 @@ def _row(
     """A row; an `exact` one has this very key and time, a `bare` one no payload."""
     timeless = world.nulls and not exact and draw(st.integers(0, 11)) == 11
     batch = draw(st.integers(0, world.batches - 1))
-    held_back = draw(st.integers(0, stream.delay // world.tick))
+    held_back = draw(st.integers(0, 6 if stream.unlimited else stream.delay // world.tick))
     fine = stream.type_of(stream.time).unit == "ns" and not bare
     nanos = draw(st.sampled_from((0, 0, 999))) if fine else 0
     values: Row = {}

@@ -17,7 +17,7 @@ from hypothesis.strategies import DrawFn
 
 from plait.query.bounds import Constraint, global_window, stream_windows
 from plait.query.expr import Call, Cast, Column, Expr, Literal
-from plait.query.query import Field, Lateness, Output, Query, Stream, make_query
+from plait.query.query import NEVER_LATE, Field, Lateness, Output, Query, Stream, make_query
 from plait.workshop.laws.keytypes import FAMILIES, Family
 
 NAMES = "abcdef"
@@ -164,7 +164,8 @@ def _stream(
 ) -> Stream:
     # Stream 0 keeps the query's unit, which so remains the coarsest of all.
     stamp = draw(st.sampled_from([unit, unit, "us", "ns"])) if index else unit
-    delay = draw(st.integers(0, 4)) * TICKS[unit]
+    steps = draw(st.integers(0, 5))
+    delay = NEVER_LATE if steps > 4 else steps * TICKS[unit]
     fields = [Field("ts", pa.timestamp(stamp, zone)), *PAYLOAD]
     fields[1:1] = [Field(k.name, types[k]) for k in keys]
     return Stream(NAMES[index], tuple(fields), "ts", delay)

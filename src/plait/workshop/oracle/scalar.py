@@ -291,6 +291,10 @@ def _rounded(values: Sequence[Any], types: Types, result: pa.DataType) -> Any:
     return rounded_decimal(signed, result) if pt.is_decimal(result) else fits_int64(int(signed))
 
 
+def _field(values: Sequence[Any], types: Types, result: pa.DataType) -> Any:
+    return inward(python_values(pa.array([values[0][values[1]]], result))[0], result)
+
+
 def _like(values: Sequence[Any], types: Types, result: pa.DataType) -> bool:
     """`%` is any text, `_` any character; a backslash makes the next character ordinary."""
     text, pattern = values
@@ -348,6 +352,7 @@ _STRICT: Mapping[str, Callable[[Sequence[Any], Types, pa.DataType], Any]] = {
     "upper": _letters(str.upper),
     "trim": lambda values, _, __: values[0].strip(" "),
     "like": _like,
+    "field": _field,
     "substring": _substring,
     "unix_micros": lambda values, _, __: values[0] // 1000,
 }

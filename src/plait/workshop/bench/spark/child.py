@@ -112,7 +112,7 @@ def plait_join(frames: list[DataFrame], job: Job) -> DataFrame:
     outputs = [f"s{owners(job.keys, k)[0]}.{k}" for k in keys]
     outputs += [f"{s}.{c} AS {s}_{c}" for s in names for c in ("ts", "v")]
     asked = plait.join(**dict(zip(names, frames, strict=True))).on(*equal)
-    asked = asked.within(f"{job.window} microseconds").select(*outputs)
+    asked = asked.within(f"{job.window} microseconds").watermark("0 seconds").select(*outputs)
     if job.adapt is not None:
         asked = asked.adapt(job.adapt)
     return asked.to_df(plan=job.plan or None)

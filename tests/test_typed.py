@@ -1,0 +1,84 @@
+"""What people type: a common column, frames of other libraries, results in their favourite form."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import plait
+from plait.errors import MissingRequirement, QueryError
+from plait.node.progress import Progress
+
+TABLE = pa.table({"ts": pa.array([0, 1, 2], pa.timestamp("us")), "k": [1, 1, 2], "v": [7, 8, 9]})
+
+
+def test_a_common_column_is_a_key() -> None:
+    question = plait.join(a=TABLE, b=TABLE, c=TABLE).on("k").within("1 second")
+    assert [str(e) for e in question.query.equalities] == ["a.k = b.k", "a.k = c.k"]
+    both = plait.join(a=TABLE, b=TABLE).on("k", "v").within("1 second").query
+    assert [str(e) for e in both.equalities] == ["a.k = b.k", "a.v = b.v"]
+    with pytest.raises(QueryError, match="a int is no condition; write it as text"):
+        plait.join(a=TABLE, b=TABLE).on(1)  # type: ignore[arg-type]  # what is refused
+
+
+def test_frames_of_other_libraries_go_in_and_out() -> None:
+    frame = TABLE.to_pandas()
+    question = plait.join(a=frame, b=TABLE).on("k").within("1 second").select("a.k", "b.v")
+    found = question.run()
+    assert found.to_arrow().num_rows == len(found.to_pandas()) == 5
+    assert isinstance(found.to_pandas(), pd.DataFrame)
+    assert pa.table(found) == found.to_arrow()
+    assert repr(found).startswith("Results(5 rows of k, v; ")
+    assert isinstance(question, plait.Join)
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    found = plait.join(a=TABLE, b=TABLE).on("k").within("1 second").run()
+    with pytest.raises(MissingRequirement, match="polars is not installed; pip install polars"):
+        found.to_polars()
+
+
+def test_progress_as_plain_values() -> None:
+    assert json.loads(Progress(processed=3).to_json()) == json.loads(
+        json.dumps(Progress(processed=3).to_dict())
+    )
+
+
+WITHOUT_SPARK = """
+import sys
+class Gone:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pyspark", "pandas", "py4j", "duckdb", "hypothesis"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Gone())
+import plait
+from plait import *
+assert hasattr(plait, "progress") and not hasattr(plait, "nothing")
+import pydoc
+assert "check_environment" in pydoc.plain(pydoc.render_doc(plait))
+for call in (lambda: plait.progress(None), lambda: plait.partitions(None)):
+    try:
+        call()
+    except plait.errors.MissingRequirement as error:
+        assert "needs Spark" in str(error) and "pip install 'plait[spark]'" in str(error), error
+    else:
+        raise AssertionError
+from plait.cli import main
+assert main(["bench", "--list"]) in (0, 2)
+"""
+
+
+@pytest.mark.slow
+def test_the_core_without_spark() -> None:
+    """Regression: help(plait), `import *` and hasattr raised; `plait bench` had a traceback."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_SPARK], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
