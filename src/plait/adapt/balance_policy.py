@@ -7,12 +7,12 @@ bound.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from plait.errors import PolicyError, did_you_mean
+from plait.adapt.thresholds import check_number, known_thresholds
+from plait.errors import PolicyError
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,13 @@ class BalancePolicy:
         if not isinstance(self.spread, bool):
             raise PolicyError(f"a policy with spread={self.spread!r}", remedy="give True or False")
         for name in ("headroom", "cool", "worth"):
-            self._check(name, most=1.0)
+            check_number(self, name, most=1.0)
         for name in ("margin", "least", "least_bytes", "payback", "tolerance", "backoff"):
-            self._check(name)
+            check_number(self, name)
         for name in ("half_life", "rest", "latency", "memory", "trial", "grow", "shrink"):
             if getattr(self, name) is not None:
-                self._check(name)
-        self._check("comparable")
+                check_number(self, name)
+        check_number(self, "comparable")
         if self.comparable < 1:
             self._refuse("comparable", "give a number >= 1")
         if self.half_life == 0:
@@ -104,12 +104,6 @@ class BalancePolicy:
                 remedy="let shrink be less than grow",
             )
 
-    def _check(self, name: str, most: float = math.inf) -> None:
-        value = getattr(self, name)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 <= value <= most or math.isinf(value):
-            self._refuse(name, "give a number >= 0" if math.isinf(most) else f"give 0 to {most:g}")
-
     def _refuse(self, name: str, remedy: str) -> None:
         raise PolicyError(f"a policy with {name}={getattr(self, name)!r}", remedy=remedy)
 
@@ -125,8 +119,4 @@ class BalancePolicy:
         Traceback (most recent call last):
         plait.errors.PolicyError: a policy has no 'marging'; did you mean 'margin'? known: ...
         """
-        known = [f.name for f in fields(cls)]
-        for name in given:
-            if name not in known:
-                raise PolicyError(f"a policy has no {name!r}", remedy=did_you_mean(name, known))
-        return cls(**given)
+        return cls(**known_thresholds(cls, given))

@@ -5,12 +5,12 @@ Times are seconds of event time. What is None follows the query: its *window* is
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from plait.errors import PolicyError, did_you_mean
+from plait.adapt.thresholds import check_number, known_thresholds
+from plait.errors import PolicyError
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,12 @@ class Policy:
 
     def __post_init__(self) -> None:
         for name in ("margin", "sampling", "effort", "confidence", "headroom"):
-            self._check(name, most=1.0)
+            check_number(self, name, most=1.0)
         for name in ("least", "payback", "drift", "look", "pursuit", "tolerance", "backoff"):
-            self._check(name)
+            check_number(self, name)
         for name in ("half_life", "rest", "latency", "trial"):
             if getattr(self, name) is not None:
-                self._check(name)
+                check_number(self, name)
         if self.half_life == 0:
             raise PolicyError("a policy with half_life=0", remedy="give more than 0 seconds")
         for name in ("sample_rows", "confirm"):
@@ -81,13 +81,6 @@ class Policy:
                 raise PolicyError(
                     f"a policy with {name}={value!r}", remedy="give a whole number, 1 or more"
                 )
-
-    def _check(self, name: str, most: float = math.inf) -> None:
-        value = getattr(self, name)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 <= value <= most or math.isinf(value):
-            allowed = "a number >= 0" if math.isinf(most) else f"a number from 0 to {most:g}"
-            raise PolicyError(f"a policy with {name}={value!r}", remedy=f"give {allowed}")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -101,8 +94,4 @@ class Policy:
         Traceback (most recent call last):
         plait.errors.PolicyError: a policy has no 'marging'; did you mean 'margin'? known: ...
         """
-        known = [f.name for f in fields(cls)]
-        for name in given:
-            if name not in known:
-                raise PolicyError(f"a policy has no {name!r}", remedy=did_you_mean(name, known))
-        return cls(**given)
+        return cls(**known_thresholds(cls, given))
