@@ -110,6 +110,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "files.sources.text": ("the default of a parameter", ("BLOCK_BYTES", "MAX_RECORD_BYTES")),
     "hosts.spark.damage": (HOST, ("_LOGS",)),
     "hosts.spark.java": (HOST, ("OLDEST",)),
+    "hosts.spark.moves": ("batches that Spark may have begun", ("_AHEAD",)),
     "hosts.spark.operator": ("caches of other runs", ("_MOST_ARENAS",)),
     "hosts.spark.examine": (SHOWN, ("_ROOM",)),
     "hosts.spark.partitions": (HOST, ("SPARKS_DEFAULT", "_ROWS")),

@@ -18,6 +18,7 @@ from plait.hosts.spark.control import Control, made, register
 from plait.node.report import Report
 from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
+from plait.route.routing import route
 
 QUERY = clique(3)
 
@@ -82,7 +83,7 @@ def test_a_report_of_another_version_is_read(tmp_path: Path) -> None:
     here.write_report("q", 0, Report(0, 1, results=7))
     path = Path(here.folder, "reports", "q", "0-0.json")
     older = '{"processor": 0, "batch": 1, "results": 7}'
-    for text in (older, '{"processor": 0, "batch": 1, "results": 7, "groups": [1]}'):
+    for text in (older, '{"processor": 0, "batch": 1, "results": 7, "heat": [1]}'):
         path.write_text(text)
         (found,) = here.reports("q", 0)
         assert (found.batch, found.results, found.notes) == (1, 7, [])
@@ -133,7 +134,7 @@ def test_a_report_that_cannot_be_written_leaves_nothing_behind(
 
 def test_a_join_is_found_by_the_query_that_reported(tmp_path: Path) -> None:
     here = control(tmp_path)
-    register(QUERY, "this one", here)
+    register(QUERY, "this one", here, route(QUERY.graph, 2))
     assert made("some query", "this one") is None
     here.write_report("some query", 0, Report(0, 1))
     join = made("some query", "this one")

@@ -3,6 +3,7 @@
     epochs/000001.json            a decision, immutable; see `decisions`
     reports/QUERY/17-0.json       what processor 0 did in batch 17; the last hundred or so
     events/0.jsonl                what the adaptive loop of processor 0 decided, and why
+    tables/, transfer/            where partition groups are, and groups on their way; see `tables`
 
 Every processor looks for the newest epoch at the beginning of a batch. So the folder has to be one
 that driver and executors reach: in the checkpoint if `to_df` was told one in the file system, else
@@ -31,12 +32,15 @@ from plait.files.private import is_private, make_private, plain, remove_private
 from plait.files.sinks import file_name
 from plait.hosts.spark.damage import local_path
 from plait.hosts.spark.decisions import Decisions, reason_of
+from plait.hosts.spark.tables import FolderTransfers, Tables
 from plait.node.epochs import Epoch
 from plait.node.report import Report
 from plait.plan.jtree import Join, Leaf, Node
 from plait.plan.migration import Strategy
 from plait.plan.text import Given, read_plan
 from plait.query.query import Query
+from plait.route.routing import Routing
+from plait.route.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -174,6 +178,29 @@ class Control:
     def _reports(self, query: str) -> Path:
         return Path(self.folder, "reports", query)
 
+    # -- where partition groups are
+
+    @property
+    def tables(self) -> Tables:
+        """The routing tables."""
+        return Tables(Path(self.folder, "tables"))
+
+    @property
+    def transfers(self) -> FolderTransfers:
+        """Groups on their way."""
+        return FolderTransfers(Path(self.folder, "transfer"))
+
+    def table(self, batch: int | None) -> Table | None:
+        """The table of a batch; None is the one that the checkpoint began with.
+
+        Groups move only where driver and executors share the folder, and nobody else writes to it.
+        """
+        if batch is None or not self.shared:
+            return None
+        if self.temporary and not is_private(Path(self.folder)):
+            return None
+        return self.tables.at(batch)
+
     # -- decisions
 
     @property
@@ -204,12 +231,13 @@ class Made:
     query: Query
     name: str | None
     control: Control
+    routing: Routing
 
 
 _MADE: list[Made] = []
 
 
-def register(query: Query, name: str | None, control: Control) -> None:
+def register(query: Query, name: str | None, control: Control, routing: Routing) -> None:
     """Remember where decisions about a join go and where its reports are.
 
     Two joins of one query that share a folder would write over each other's reports.
@@ -223,7 +251,7 @@ def register(query: Query, name: str | None, control: Control) -> None:
             "its own: to_df(name='...')",
             stacklevel=2,
         )
-    _MADE.append(Made(query, name, control))
+    _MADE.append(Made(query, name, control, routing))
 
 
 def joins_of(query: str) -> list[Made]:
@@ -257,7 +285,7 @@ def migrate(
 
     From then on the plan stays, whatever happens to the streams, until `release` is called.
     """
-    join = _running(query, name, f"it cannot go on with {plan}")
+    join = running(query, name, f"it cannot go on with {plan}")
     if plan is None:
         raise MigrationError(
             "no plan is given", remedy="give one; plait.release lets the processors choose"
@@ -277,11 +305,12 @@ def release(query: StreamingQuery, *, name: str | None = None) -> int:
 
     They do from the beginning, unless `to_df` was given a plan; `migrate` ends it.
     """
-    join = _running(query, name, "its plans cannot change")
+    join = running(query, name, "its plans cannot change")
     return _decide(query, join, None, "auto")
 
 
-def _running(query: StreamingQuery, name: str | None, so: str) -> Made:
+def running(query: StreamingQuery, name: str | None, so: str) -> Made:
+    """The join of that name in a query that runs, or a MigrationError that says what follows."""
     if not query.isActive:
         raise MigrationError(
             f"the query {query.name or query.id} has stopped, so {so}",

@@ -39,7 +39,7 @@ from plait.hosts.spark.requirements import check_packages, check_spark
 from plait.hosts.spark.schemas import conform, spark_schema
 from plait.hosts.spark.settings import store_in_rocksdb
 from plait.hosts.spark.watermarks import warn_without_watermarks, without_watermark
-from plait.hosts.spark.worker import settle
+from plait.hosts.spark.worker import batch_number, settle
 from plait.node.contract import contract, processors_before, routing_seed
 from plait.node.node import Setup
 from plait.node.task import Processor, portioned
@@ -123,13 +123,17 @@ def results(
     # They were made for the number of partitions at the beginning, and are in the state.
     keys = tuple(sorted(processor_keys(count))[: routing.processors])
     keys = next((k for k in joins.values() if len(k) == routing.processors == before), keys)
+    run = os.urandom(8).hex()
+    control = Control.of(checkpoint, name, run, _master(session))
+    atexit.register(control.remove)
     packets: DataFrame | None = None
     for s, stream in enumerate(asked.streams):
         frame = without_watermark(frames[stream.name]).select(
             # Spark parses the names once more on its way to Python: plain ones, then.
             [_column(f.name).alias(f"c{i}") for i, f in enumerate(stream.fields)]
         )
-        pack = _pack(Packer(asked, s, routing, bool(late), tuning), stream.schema, keys)
+        packer = Packer(asked, s, routing, bool(late), tuning)
+        pack = _pack(packer, stream.schema, keys, control)
         packed = frame.mapInArrow(pack, spark_schema(_PACKETS))
         packets = packed if packets is None else packets.unionAll(packed)
     assert packets is not None, "a query has streams"
@@ -147,11 +151,8 @@ def results(
         warn_without_watermarks(query)
         if not stored:
             warn_of_partitions(session, count)
-    run = os.urandom(8).hex()
     atexit.register(remove, Places.of_host(), run)
-    control = Control.of(checkpoint, name, run, _master(session))
-    atexit.register(control.remove)
-    register(small, name, control)
+    register(small, name, control, routing)
     operator = JoinOperator(processor, keys, run, control)
     returned = output_schema(processor, reports=not control.shared)
     rows = packets.groupBy("processor").transformWithStateInPandas(
@@ -246,11 +247,13 @@ def _check_kinds(frames: Mapping[str, DataFrame]) -> None:
 
 
 def _pack(
-    packer: Packer, schema: pa.Schema, keys: tuple[int, ...]
+    packer: Packer, schema: pa.Schema, keys: tuple[int, ...], control: Control
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
-        for packet in packer.pack(conform(batch, schema) for batch in batches):
+        table = control.table(batch_number())
+        here = packer if table is None else replace(packer, routing=packer.routing.at(table))
+        for packet in here.pack(conform(batch, schema) for batch in batches):
             yield _row(packet._replace(processor=keys[packet.processor]))
 
     return pack

@@ -20,7 +20,7 @@ from plait.files.arena import Arena, Places
 from plait.hosts.clock import REAL
 from plait.hosts.spark.aside import aside_columns, aside_schema, padded
 from plait.hosts.spark.control import Control
-from plait.hosts.spark.worker import settle
+from plait.hosts.spark.worker import batch_number, settle
 from plait.node.batch import Aside, batch_of_packets
 from plait.node.epochs import Epoch
 from plait.node.report import Report
@@ -138,8 +138,16 @@ class JoinOperator(StatefulProcessor):
         number = self._numbers[int(key[0])]
         batch = batch_of_packets(_packets(number, rows), self._processor.setup.query)
         epoch, notes = self._decided()
-        told = Told(uuid.uuid4().hex, REAL, epoch, notes=notes)
-        context = TaskContext.get()
+        context, spark_batch = TaskContext.get(), batch_number()
+        told = Told(
+            uuid.uuid4().hex,
+            REAL,
+            epoch,
+            self._control.table(spark_batch),
+            spark_batch or 0,
+            self._control.transfers,
+            notes,
+        )
         query = context.getLocalProperty("sql.streaming.queryId") if context else None
         if query is not None:
             self._control.check_place(query)
@@ -148,8 +156,7 @@ class JoinOperator(StatefulProcessor):
             if not isinstance(found, Report) or not self._control.shared:
                 yield self._frame(found)
             elif context and query:
-                batch_id = int(context.getLocalProperty("streaming.sql.batchId") or 0)
-                self._write(task, query, batch_id, found)
+                self._write(task, query, spark_batch or 0, found)
 
     def _decided(self) -> tuple[Epoch | None, list[str]]:
         """The epoch to follow, and what is wrong with newer ones."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import gc
 from functools import cache
 
+from pyspark import TaskContext
+
 
 @cache
 def settle() -> None:
@@ -20,3 +22,13 @@ def settle() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def batch_number() -> int | None:
+    """The number of the batch that this task belongs to, as Spark counts; the same in a replay.
+
+    None outside of streaming queries.
+    """
+    context = TaskContext.get()
+    found = context.getLocalProperty("streaming.sql.batchId") if context else None
+    return None if found is None else int(found)

@@ -1,0 +1,158 @@
+"""Law 4 on Spark: partition groups move while the query runs, and nothing is lost or repeated."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import plait
+from plait.errors import CheckpointDamaged, MoveError
+from plait.hosts.spark.moves import moves_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+NAMES = ("a", "b", "c")
+SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("k", pa.string()), ("v", pa.int64())])
+BATCHES, SECOND = 24, 1_000_000
+
+
+def tables(batch: int) -> dict[str, pa.Table]:
+    """Rows of ten seconds, in order, so that none is late."""
+    chance, found = Random(batch), {}
+    for number, name in enumerate(NAMES):
+        times = sorted(chance.randrange(batch * 10, batch * 10 + 10) for _ in range(40))
+        found[name] = pa.table(
+            {
+                "ts": pa.array([t * SECOND for t in times]).cast(SCHEMA.field("ts").type),
+                "k": [f"key {chance.randrange(12)}" for _ in times],
+                "v": [1_000_000 * number + 1_000 * batch + i for i in range(len(times))],
+            },
+            SCHEMA,
+        )
+    return found
+
+
+class Story:
+    """A query whose files come one batch at a time."""
+
+    def __init__(self, spark: SparkSession, where: Path) -> None:
+        self.spark, self.where = spark, where
+        self.arrived = 0
+        self.arrive()
+        self.query = self.start()
+
+    def arrive(self) -> None:
+        for name, table in tables(self.arrived).items():
+            (self.where / name).mkdir(parents=True, exist_ok=True)
+            new = self.where / f"new-{name}"
+            pq.write_table(table, new)
+            os.utime(new, (1_700_000_000 + self.arrived,) * 2)
+            new.rename(self.where / name / f"{self.arrived:03}.parquet")
+        self.arrived += 1
+
+    def start(self) -> StreamingQuery:
+        frames = {
+            name: self.spark.readStream.schema("ts TIMESTAMP, k STRING, v LONG")
+            .option("maxFilesPerTrigger", 1)
+            .parquet(str(self.where / name))
+            for name in NAMES
+        }
+        results = asked(frames).to_df(checkpoint=str(self.where / "checkpoint"))
+        writer = results.writeStream.format("parquet").option("path", str(self.where / "out"))
+        return writer.option("checkpointLocation", str(self.where / "checkpoint")).start()
+
+    def batch(self) -> None:
+        """One batch more, after which the moves go on."""
+        self.arrive()
+        self.query.processAllAvailable()
+        moves_of(self.query).advance()
+
+    def until_at_rest(self) -> int:
+        """As many batches as it takes until no move is under way."""
+        for number in range(BATCHES):
+            if not moves_of(self.query).table.under_way:
+                self.batch()  # the first one after the move
+                return number
+            self.batch()
+        raise AssertionError(f"it never ended: {moves_of(self.query).table.under_way}")
+
+    def found(self) -> Counter[tuple[int, ...]]:
+        rows = self.spark.read.parquet(str(self.where / "out")).collect()
+        return Counter((row["a"], row["b"], row["c"]) for row in rows)
+
+    def wanted(self) -> Counter[tuple[int, ...]]:
+        whole = [tables(batch) for batch in range(self.arrived)]
+        sources = {name: pa.concat_tables([t[name] for t in whole]) for name in NAMES}
+        found = asked(sources).run().table.to_pylist()
+        return Counter((row["a"], row["b"], row["c"]) for row in found)
+
+
+def asked(sources: dict[str, DataFrame] | dict[str, pa.Table]) -> plait.Join:
+    return (
+        plait.join(**sources)
+        .time(a="ts", b="ts", c="ts")
+        .watermark("5 seconds")
+        .on("a.k = b.k", "b.k = c.k")
+        .within("15 seconds")
+        .select("a.v AS a", "b.v AS b", "c.v AS c")
+    )
+
+
+def test_oracle_groups_move_by_both_protocols_and_across_a_restart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    story = Story(spark, tmp_path)
+    try:
+        story.query.processAllAvailable()
+        moves = moves_of(story.query)
+        with pytest.raises(MoveError, match="there is no group 4000"):
+            moves.begin([4000], [1])
+        with pytest.raises(MoveError, match="is on processor 0 already"):
+            moves.begin([0], [0])
+        with pytest.raises(MoveError, match="there is no processor 7"):
+            moves.begin([0], [7])
+        moves.begin(range(48), [1])
+        with pytest.raises(MoveError, match="group 5 is moving already"):
+            moves.begin([5], [1])
+        story.until_at_rest()
+        assert moves.table.places[0] == (1,)
+        moves.begin(range(32), [0, 1], spread=0)
+        story.batch()
+        story.query.stop()
+        # Another driver goes on: all it needs is in the checkpoint.
+        story.arrive()
+        story.query = story.start()
+        story.query.processAllAvailable()
+        story.until_at_rest()
+        moves = moves_of(story.query)
+        assert moves.table.places[0] == (0, 1) and moves.table.spread
+        moves.begin(range(100, 128), [0], "PTLB")
+        assert story.until_at_rest() >= 2, "old rows have to leave their windows"
+        moves.begin(range(32), [0], "MSLB")
+        story.batch()
+        moves.give_up(moves.table.under_way[0].number)
+        for _ in range(3):
+            story.batch()
+        assert moves.table.places[0] == (0, 1)
+    finally:
+        story.query.stop()
+    found = story.found()
+    assert found == story.wanted() and found.total() > 1_000
+    control = tmp_path / "checkpoint" / "plait" / "join"
+    assert not list((control / "transfer").glob("[0-9]*")), "what has arrived is removed"
+
+    shutil.rmtree(control / "tables")
+    story.arrive()
+    story.query = story.start()
+    with pytest.raises(Exception, match="tables between them are missing"):
+        story.query.processAllAvailable()
+    assert isinstance(plait.why(story.query), CheckpointDamaged)
