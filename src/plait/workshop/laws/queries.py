@@ -20,7 +20,7 @@ from plait.query.expr import Call, Cast, Column, Expr, Literal
 from plait.query.query import NEVER_LATE, Field, Lateness, Output, Query, Stream, make_query
 from plait.workshop.laws.keytypes import FAMILIES, Family
 
-NAMES = "abcdef"
+NAMES = "abcdefg"
 SHAPES = ("clique", "chain", "star", "cycle", "random")
 RULES: tuple[Lateness, ...] = ("own", "least")
 TICKS = {"us": 1, "ms": 1_000, "s": 1_000_000}
