@@ -52,6 +52,7 @@ IMPORTS_BY_NAME = {
     "__init__.py": "names in a table of this module",
     "workshop/bench/catalogue.py": "names in the catalogue",
     "cli/measuring.py": "names of parts of Plait",
+    "hosts/local/run.py": "pandas and polars, which results turn into",
 }
 
 
@@ -154,7 +155,7 @@ def arena(damage):
     places = Places(folder / "memory", folder / "disk", smallest=1)
     one, two = Arena("run", places), Arena("run", places)
     windows = Windows(query, {}, memory=one.memory(0))
-    one.put(0, Live("token", Engine(query, mjoin(query), windows=windows), [0, 0, 0]))
+    one.put(0, Live("token", Engine(query, mjoin(query), windows=windows)))
     (manifest,) = places.memory.glob("run/0-*/engine-*")
     if damage is not None:
         manifest.write_bytes(damage)
