@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined]
+from numba import carray  # type: ignore[attr-defined]  # its stubs lack it
 from numpy.typing import NDArray
 
 from plait.kernels.hashing import Secret, keyed

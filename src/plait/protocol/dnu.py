@@ -322,7 +322,7 @@ class _Work:
         return self.now, tuple(self.sent)
 
     def set(self, **fields: object) -> None:
-        self.now = replace(self.now, **fields)  # type: ignore[arg-type]
+        self.now = replace(self.now, **fields)  # type: ignore[arg-type]  # by name
 
     def send(self, to: str, message: UpdateMessage) -> None:
         self.sent.append(Sent(self.now.stream, to, message))
