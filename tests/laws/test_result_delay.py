@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plait.errors import WindowError
 from plait.hosts.local.host import LocalRun
 from plait.query.expr import Column
 from plait.query.query import Output
@@ -18,6 +20,10 @@ from plait.workshop.laws.histories import History, cases
 def test_results_are_never_later_than_said(history: History, data: st.DataObject) -> None:
     stream = data.draw(st.sampled_from(history.query.streams))
     query = replace(history.query, select=(Output("t", Column(stream.name, stream.time)),))
+    if any(s.unlimited for s in query.streams):
+        with pytest.raises(WindowError, match="without limit"):
+            query.result_delay(stream.name)
+        return
     run = LocalRun(query, tuning=history.tuning)
     newest: int | None = None
     unit = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}[query.schema.field("t").type.unit]
