@@ -153,7 +153,7 @@ def test_differential_duckdb(shape: str) -> None:
     assert _run(query, 2, tables, seconds=0.5) == (count, total)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("shape", SHAPES)
 def test_differential_duckdb_at_length(shape: str) -> None:
     specs, query = SHAPES[shape]()

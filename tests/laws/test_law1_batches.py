@@ -48,7 +48,7 @@ def test_oracle_slices_and_portions(history: History, portion: int) -> None:
     assert_lawful(replace(history, tuning=Tuning(slice_rows=1, portion_rows=portion)))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=1000)
 @given(cases(late=True), st.sampled_from((64, 0, 2)))
 def test_oracle_thoroughly(history: History, hash_bits: int) -> None:

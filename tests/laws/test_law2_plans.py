@@ -72,21 +72,21 @@ def test_oracle_sampled_plans_of_many_streams(history: History, seed: int, hash_
     _some_of(history, seed, 3, hash_bits)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=60)
 @given(cases(streams=st.integers(2, 4), late=True), COLLIDING)
 def test_oracle_all_shapes_thoroughly(history: History, hash_bits: int) -> None:
     _all_of(history, hash_bits, "default")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=250)
 @given(cases(streams=st.integers(3, 6), late=True), SEEDS)
 def test_oracle_sampled_plans_thoroughly(history: History, seed: int) -> None:
     _some_of(history, seed, 4)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=600)
 @given(crowds(streams=st.integers(3, 4), late=True), SEEDS)
 def test_oracle_crowds_thoroughly(history: History, seed: int) -> None:

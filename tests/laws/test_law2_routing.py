@@ -64,14 +64,14 @@ def test_oracle_crowds_with_late_rows(history: History, router: Routed) -> None:
     assert_lawful(history, router)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=1000)
 @given(cases(streams=st.integers(2, 6), late=True), ROUTERS, COLLIDING)
 def test_oracle_routers_thoroughly(history: History, router: Routed, hash_bits: int) -> None:
     assert_lawful(history, router, hash_bits=hash_bits)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=1000)
 @given(crowds(streams=st.integers(2, 5), late=True), ROUTERS)
 def test_oracle_crowds_thoroughly(history: History, router: Routed) -> None:

@@ -68,7 +68,7 @@ def test_oracle_a_run_that_decides_for_itself(history: History, seed: int) -> No
     check_local(history, seed)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=150)
 @given(crowds(streams=st.integers(3, 5)), SEEDS)
 def test_oracle_a_run_that_decides_for_itself_thoroughly(history: History, seed: int) -> None:
@@ -113,7 +113,7 @@ def test_oracle_processors_that_decide_and_crash(
     check_processors(history, processors, seed)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=80)
 @given(crowds(streams=st.integers(3, 4)), st.integers(1, 3), SEEDS)
 def test_oracle_processors_that_decide_and_crash_thoroughly(

@@ -170,7 +170,7 @@ def test_oracle_inner_boxes_at_random(history: History, seed: int) -> None:
     run_at_random(history, seed)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=80)
 @given(cases(streams=st.integers(3, 7), late=True) | crowds(streams=st.integers(4, 5)), SEEDS)
 def test_oracle_inner_boxes_at_random_thoroughly(history: History, seed: int) -> None:

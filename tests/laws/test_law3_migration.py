@@ -104,7 +104,9 @@ def test_oracle_every_pair_of_three_streams_at_every_instant(graph: Graph, way: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [MOVING, PARALLEL], ids=" ".join)
-@pytest.mark.parametrize("graph", [chain, star, cycle, clique])
+@pytest.mark.parametrize(
+    "graph", [chain, *(pytest.param(g, marks=pytest.mark.campaign) for g in (star, cycle, clique))]
+)
 def test_oracle_every_pair_of_four_streams(graph: Graph, way: Way) -> None:
     history = lagging_history(graph(4), batches=5, rows=3, seed=3)
     plans = list(all_plans(history.query, orders="default"))
@@ -153,7 +155,7 @@ def test_oracle_migrations_at_random(history: History, seed: int, hash_bits: int
     run_at_random(history, seed, hash_bits=hash_bits, routers=True)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=100)
 @given(cases(streams=st.integers(2, 5), late=True), SEEDS, st.sampled_from((64, 0)))
 def test_oracle_migrations_at_random_thoroughly(
@@ -236,7 +238,7 @@ def test_results_in_timestamp_order() -> None:
     check_order(chain(3), seed=1, rows=4)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_results_in_timestamp_order_thoroughly(seed: int) -> None:
     check_order(clique(3), seed, rows=4)
@@ -284,7 +286,7 @@ def test_oracle_crashes_in_the_middle_of_a_migration(
     check_crashes(history, processors, seed)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=40)
 @given(cases(streams=st.integers(3, 4), late=True), st.integers(1, 3), SEEDS)
 def test_oracle_crashes_in_the_middle_of_a_migration_thoroughly(
@@ -312,7 +314,7 @@ def test_oracle_engines_change_hands_in_the_middle_of_a_migration() -> None:
     assert begun >= 5
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=15)
 @given(crowds(streams=st.just(3)), st.integers(1, 2), SEEDS)
 def test_oracle_engines_change_hands_in_the_middle_of_a_migration_thoroughly(

@@ -104,7 +104,7 @@ def test_oracle_groups_that_move_while_plans_change(
     check(history, processors, seed, adaptive=True)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=60)
 @given(crowds(streams=st.integers(2, 4), late=True), st.integers(2, 4), SEEDS, st.booleans())
 def test_oracle_crowded_groups_that_move_thoroughly(
@@ -113,7 +113,7 @@ def test_oracle_crowded_groups_that_move_thoroughly(
     check(history, processors, seed, adaptive=adaptive)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=60)
 @given(
     cases(streams=st.integers(2, 5), late=True, one_key=True),
@@ -127,15 +127,15 @@ def test_oracle_groups_that_move_thoroughly(
     check(history, processors, seed, adaptive=adaptive)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(5))
 def test_oracle_moves_that_follow_each_other(seed: int) -> None:
     check(long_history(seed), 2 + seed % 3, seed, adaptive=seed % 2 == 0)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_oracle_moves_that_follow_each_other_thoroughly() -> None:
     ended = given_up = 0
-    for seed in range(12, 100):
+    for seed in range(5, 100):
         manager = check(long_history(seed), 2 + seed % 3, seed, adaptive=seed % 2 == 0)
         ended, given_up = ended + manager.ended, given_up + manager.given_up
     assert ended > 200 and given_up > 50, "moves are made, and come to their ends"

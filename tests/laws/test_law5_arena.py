@@ -311,7 +311,7 @@ def test_oracle_a_vandal_in_the_arena(histories: list[History], seed: int) -> No
     _assert_unharmed(histories, seed)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=12)
 @given(st.integers(0, 2**32))
 def test_oracle_a_vandal_among_queries_of_many_batches(seed: int) -> None:

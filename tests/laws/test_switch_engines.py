@@ -92,7 +92,7 @@ def test_oracle_there_and_back_at_every_boundary(history: History, seed: int) ->
             _check(history, plans, wanted=wanted)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=500)
 @given(crowds(streams=st.integers(3, 5), late=True), SEEDS)
 def test_oracle_switching_thoroughly(history: History, seed: int) -> None:
