@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from plait import errors as errors
+    from plait.adapt.balance_policy import BalancePolicy as BalancePolicy
     from plait.adapt.policy import Policy as Policy
     from plait.api import Join as Join
     from plait.api import join as join
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "BalancePolicy",
     "Join",
     "Policy",
     "__version__",
@@ -45,6 +47,7 @@ _SPARK = ("pyspark", "pandas", "google", "py4j")
 """Packages that come with `plait[spark]` only."""
 
 _PLACES = {
+    "BalancePolicy": "plait.adapt.balance_policy",
     "Join": "plait.api",
     "Policy": "plait.adapt.policy",
     "join": "plait.api",

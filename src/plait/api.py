@@ -26,6 +26,7 @@ from plait.query.streams import fields_of, idle_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from plait.adapt.balance_policy import BalancePolicy
     from plait.adapt.policy import Policy
     from plait.hosts.local.run import Execution, Results
     from plait.optimize.budget import Budget
@@ -49,6 +50,7 @@ class _Runnable:
     router: Routed | None
     enforced: bool
     adaptive: Policy | bool | None
+    balanced: BalancePolicy | bool
 
     def adapt(self, policy: Policy | bool = True) -> Self:
         """Say whether the plan may change while it runs, and by which policy.
@@ -65,6 +67,30 @@ class _Runnable:
                 remedy="give True, False or a plait.Policy",
             )
         return self._with(adaptive=policy)
+
+    def balance(self, policy: BalancePolicy | bool = True) -> Self:
+        """Say whether partition groups may move between processors, and by which policy.
+
+        By default they may: a processor on Spark that has more to do than the others gives some of
+        its groups away, while the query runs. `balance(False)` leaves them where they are;
+        `balance(plait.BalancePolicy(margin=0.5))` moves them only if it helps a lot.
+        """
+        from plait.adapt.balance_policy import BalancePolicy
+
+        if not isinstance(policy, BalancePolicy | bool):
+            raise PolicyError(
+                f"a {type(policy).__name__} is no policy for balancing",
+                remedy="give True, False or a plait.BalancePolicy",
+            )
+        return self._with(balanced=policy)
+
+    def _balancing(self) -> BalancePolicy | None:
+        """The policy by which groups move, if they do."""
+        from plait.adapt.balance_policy import BalancePolicy
+
+        if isinstance(self.balanced, BalancePolicy):
+            return self.balanced
+        return BalancePolicy() if self.balanced else None
 
     def _policy(self, plan: object) -> Policy | None:
         """The policy of a run for which this plan was given."""
@@ -238,7 +264,16 @@ class _Runnable:
 
         runs, policy = self.plan(plan), self._policy(plan)
         return results(
-            query, self.sources, runs, processors, late, checkpoint, name, policy, self.limits
+            query,
+            self.sources,
+            runs,
+            processors,
+            late,
+            checkpoint,
+            name,
+            policy,
+            self.limits,
+            balance=self._balancing(),
         )
 
     def result_delay(self, stream: str) -> str:
@@ -259,6 +294,7 @@ class Join(_Runnable, builder.JoinBuilder):
     router: Routed | None = None
     enforced: bool = True
     adaptive: Policy | bool | None = None
+    balanced: BalancePolicy | bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +309,7 @@ class Sql(_Runnable):
     router: Routed | None = None
     enforced: bool = True
     adaptive: Policy | bool | None = None
+    balanced: BalancePolicy | bool = True
 
     def build(self) -> Query:
         """The question as a checked value."""

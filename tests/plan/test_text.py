@@ -19,7 +19,7 @@ from plait.api import Sql
 from plait.cli import main
 from plait.errors import MigrationError, PlaitError, PlanError
 from plait.hosts.local.run import run_tables
-from plait.hosts.spark.control import Control, register
+from plait.hosts.spark.control import Control, Made, register
 from plait.node.report import Report
 from plait.plan.examples import clique
 from plait.plan.jtree import Join, Leaf, mjoin, parse_shape
@@ -138,7 +138,7 @@ class Doors:
         self._ran: list[object] = []
         monkeypatch.setattr(
             "plait.hosts.spark.frame.results",
-            lambda query, frames, plan, *_: self._ran.append(plan),
+            lambda query, frames, plan, *_, **__: self._ran.append(plan),
         )
         for name, table in TABLES.items():
             pq.write_table(table, folder / f"{name}.parquet")
@@ -168,7 +168,7 @@ class Doors:
     def migrate(self, given: Given) -> str:
         query, control = Running(str(self._folder.name)), Control(str(self._folder), shared=True)
         control.write_report(query.id, 0, Report(0, 1))
-        register(QUERY, None, control, route(QUERY.graph, 2))
+        register(Made(QUERY, None, control, route(QUERY.graph, 2)))
         plait.migrate(query, given)  # type: ignore[arg-type]  # all it needs of a query of Spark
         epoch = control.epoch(QUERY)
         assert epoch is not None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -17,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import plait
 from plait.errors import CheckpointDamaged, MoveError
 from plait.hosts.spark.moves import moves_of
+from plait.hosts.spark.tables import Tables
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -44,8 +47,10 @@ def tables(batch: int) -> dict[str, pa.Table]:
 class Story:
     """A query whose files come one batch at a time."""
 
-    def __init__(self, spark: SparkSession, where: Path) -> None:
-        self.spark, self.where = spark, where
+    def __init__(
+        self, spark: SparkSession, where: Path, balance: plait.BalancePolicy | bool = False
+    ) -> None:
+        self.spark, self.where, self.balance = spark, where, balance
         self.arrived = 0
         self.arrive()
         self.query = self.start()
@@ -66,7 +71,8 @@ class Story:
             .parquet(str(self.where / name))
             for name in NAMES
         }
-        results = asked(frames).to_df(checkpoint=str(self.where / "checkpoint"))
+        join = asked(frames).balance(self.balance)
+        results = join.to_df(checkpoint=str(self.where / "checkpoint"))
         writer = results.writeStream.format("parquet").option("path", str(self.where / "out"))
         return writer.option("checkpointLocation", str(self.where / "checkpoint")).start()
 
@@ -75,6 +81,16 @@ class Story:
         self.arrive()
         self.query.processAllAvailable()
         moves_of(self.query).advance()
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        """As many batches as it takes; the manager beside the query has time to look at each."""
+        for _ in range(BATCHES):
+            if holds():
+                return
+            self.arrive()
+            self.query.processAllAvailable()
+            time.sleep(1.2)
+        raise AssertionError(f"it never happened:\n{plait.progress(self.query)}")
 
     def until_at_rest(self) -> int:
         """As many batches as it takes until no move is under way."""
@@ -94,6 +110,36 @@ class Story:
         sources = {name: pa.concat_tables([t[name] for t in whole]) for name in NAMES}
         found = asked(sources).run().table.to_pylist()
         return Counter((row["a"], row["b"], row["c"]) for row in found)
+
+
+def test_oracle_the_manager_beside_a_query_empties_a_processor_and_fills_it_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    story = Story(spark, tmp_path, plait.BalancePolicy(active=1, confirm=1, rest=0))
+
+    def held() -> set[int]:
+        newest = Tables(tmp_path / "checkpoint" / "plait" / "join" / "tables").newest()
+        return {0, 1} if newest is None else {p for place in newest.places for p in place}
+
+    try:
+        story.query.processAllAvailable()
+        story.until(lambda: len(held()) == 1)
+        found = plait.progress(story.query)
+        assert found.placement is not None and not found.placement.moves
+        assert "processor 1 to leave, 1 of 2 remain" in str(found)
+        assert "128 groups: 128 on processor 0" in str(found)
+        story.query.stop()
+        story.balance = plait.BalancePolicy(active=2, confirm=1, rest=0, margin=0.05, payback=0)
+        story.query = story.start()
+        story.query.processAllAvailable()
+        story.until(lambda: len(held()) == 2)
+        for _ in range(3):
+            story.arrive()
+            story.query.processAllAvailable()
+    finally:
+        story.query.stop()
+    found_rows = story.found()
+    assert found_rows == story.wanted() and found_rows.total() > 500
 
 
 def asked(sources: dict[str, DataFrame] | dict[str, pa.Table]) -> plait.Join:

@@ -15,6 +15,7 @@ from html import escape
 from typing import Any
 
 from plait.adapt.events import Event
+from plait.node.placement import Placement
 from plait.node.progress_text import lines
 from plait.node.report import SUMMED, Report, plus
 
@@ -100,6 +101,10 @@ class Progress:
     """What went wrong beside the results, with the batch in which it was said last."""
     unreported: tuple[int, ...] = ()
     """The remembered batches that were done and of which no report can be read."""
+    placement: Placement | None = None
+    """Where partition groups are, and what each takes; None if they are cells of a hypercube."""
+    balance: tuple[Event, ...] = ()
+    """What the distribution manager did last, and why."""
 
     @property
     def last(self) -> Batch | None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from plait.adapt.events import Event
+from plait.node.placement import balance_line
 
 if TYPE_CHECKING:
     from plait.node.progress import Progress
@@ -76,6 +77,8 @@ def _notes(found: Progress) -> list[str]:
             f"pause {m['pause']:.3f} s" + (f"; {m['reason']}" if m["reason"] else "")
             for p, m in found.migrations
         ),
+        *(found.placement.lines() if found.placement is not None else ()),
+        *map(balance_line, found.balance[-_MOST_SHOWN:]),
         *map(_decision, [e for e in found.events if e.kind in _DECISIONS][-_MOST_SHOWN:]),
         *(f"plan {plan}" + ("" if len(plans) == 1 else _on(found.plans, plan)) for plan in plans),
         *_troubles(found),

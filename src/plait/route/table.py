@@ -11,7 +11,7 @@ each other have numbers and batches that ascend.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -34,6 +34,8 @@ class Table:
     ended: tuple[Move, ...] = ()
     """The moves that this table completes."""
     given_up: tuple[Move, ...] = ()
+    last: int = 0
+    """The greatest number of a move so far; none is used twice."""
 
     @property
     def moving(self) -> frozenset[int]:
@@ -42,31 +44,58 @@ class Table:
 
     def begin(self, move: Move, since: int, processors: int) -> Table:
         """The next table, in which a move has begun."""
-        check_move(self, move, processors)
-        return self._next(since, under_way=(*self.under_way, move))
+        return self.changed(since, processors, begin=(move,))
 
     def end(self, number: int, since: int) -> Table:
         """The next table, in which the groups of a move are in their new places."""
-        move = self.find(number)
-        places = list(self.places)
-        for group in move.groups:
-            places[group] = move.receivers
-        spread = [(g, s) for g, s in self.spread if g not in move.groups]
-        if move.spread is not None:
-            spread += [(g, move.spread) for g in move.groups]
-        return self._next(
-            since,
-            places=tuple(places),
-            spread=tuple(sorted(spread)),
-            under_way=tuple(m for m in self.under_way if m.number != number),
-            ended=(move,),
-        )
+        return self.changed(since, end=(number,))
 
     def give_up(self, number: int, since: int) -> Table:
         """The next table, in which the groups of a move stay where they were."""
-        move = self.find(number)
-        left = tuple(m for m in self.under_way if m.number != number)
-        return self._next(since, under_way=left, given_up=(move,))
+        return self.changed(since, give_up=(number,))
+
+    def changed(
+        self,
+        since: int,
+        processors: int = 0,
+        *,
+        begin: Iterable[Move] = (),
+        end: Collection[int] = (),
+        give_up: Collection[int] = (),
+    ) -> Table:
+        """The next table, in which several moves begin, end, or are given up, by their numbers.
+
+        A group whose move ends here cannot begin another one before the next table.
+        """
+        under_way, last = self.under_way, self.last
+        for move in begin:
+            check_move(replace(self, under_way=under_way), move, processors)
+            under_way, last = (*under_way, move), max(last, move.number)
+        ended = tuple(self.find(number) for number in end)
+        given_up = tuple(self.find(number) for number in give_up)
+        places, spread = list(self.places), dict(self.spread)
+        for move in ended:
+            for group in move.groups:
+                places[group] = move.receivers
+                spread.pop(group, None)
+                if move.spread is not None:
+                    spread[group] = move.spread
+        if since <= self.since and self.number:
+            raise MoveError(
+                f"table {self.number} holds from batch {self.since} on, the next one cannot hold "
+                f"from batch {since} on",
+                remedy="decide again for a later batch",
+            )
+        return Table(
+            tuple(places),
+            self.number + 1,
+            since,
+            tuple(sorted(spread.items())),
+            tuple(m for m in under_way if m not in ended and m not in given_up),
+            ended,
+            given_up,
+            last,
+        )
 
     def find(self, number: int) -> Move:
         """A move that is under way."""
@@ -74,16 +103,6 @@ class Table:
             if move.number == number:
                 return move
         raise MoveError(f"no move {number} is under way", remedy="plait.progress shows the moves")
-
-    def _next(self, since: int, **changed: Any) -> Table:
-        if since <= self.since and self.number:
-            raise MoveError(
-                f"table {self.number} holds from batch {self.since} on, the next one cannot hold "
-                f"from batch {since} on",
-                remedy="decide again for a later batch",
-            )
-        blank: dict[str, Any] = {"ended": (), "given_up": ()}
-        return replace(self, number=self.number + 1, since=since, **(blank | changed))
 
     def to_dict(self) -> dict[str, Any]:
         """In the types of JSON.
@@ -99,15 +118,18 @@ class Table:
     def from_dict(cls, given: Mapping[str, Any]) -> Table:
         """The inverse of `to_dict`; anything else is a SourceError."""
         try:
+            under_way, ended, given_up = (
+                tuple(_move(m) for m in given[name]) for name in ("under_way", "ended", "given_up")
+            )
             return cls(
                 tuple(_ints(place) for place in given["places"]),
                 int(given["number"]),
                 int(given["since"]),
                 tuple((int(g), int(s)) for g, s in given["spread"]),
-                *(
-                    tuple(_move(m) for m in given[name])
-                    for name in ("under_way", "ended", "given_up")
-                ),
+                under_way,
+                ended,
+                given_up,
+                int(given["last"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise SourceError(f"it is no routing table: {error}") from None
@@ -128,8 +150,8 @@ def check_move(table: Table, move: Move, processors: int) -> None:
                 f"there is no processor {p}: the query has {processors}, numbered from 0",
                 remedy="name one of them, or start the query with more",
             )
-    if any(m.number == move.number for m in table.under_way):
-        raise MoveError(f"move {move.number} is under way already", remedy="take another number")
+    if move.number <= table.last:
+        raise MoveError(f"there was a move {move.number} already", remedy="take another number")
     if len(set(move.receivers)) < len(move.receivers) or len(set(move.groups)) < len(move.groups):
         raise MoveError("a group or processor is named twice", remedy="name each once")
     if (len(move.receivers) > 1) != (move.spread is not None):

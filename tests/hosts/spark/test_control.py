@@ -14,7 +14,7 @@ import pytest
 from plait.adapt.events import Event
 from plait.files.event_log import read_events
 from plait.hosts.spark import control as control_module
-from plait.hosts.spark.control import Control, made, register
+from plait.hosts.spark.control import Control, Made, made, register
 from plait.node.report import Report
 from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
@@ -134,7 +134,7 @@ def test_a_report_that_cannot_be_written_leaves_nothing_behind(
 
 def test_a_join_is_found_by_the_query_that_reported(tmp_path: Path) -> None:
     here = control(tmp_path)
-    register(QUERY, "this one", here, route(QUERY.graph, 2))
+    register(Made(QUERY, "this one", here, route(QUERY.graph, 2)))
     assert made("some query", "this one") is None
     here.write_report("some query", 0, Report(0, 1))
     join = made("some query", "this one")

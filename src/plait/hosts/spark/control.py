@@ -4,6 +4,7 @@
     reports/QUERY/17-0.json       what processor 0 did in batch 17; the last hundred or so
     events/0.jsonl                what the adaptive loop of processor 0 decided, and why
     tables/, transfer/            where partition groups are, and groups on their way; see `tables`
+    balance.jsonl                 what the distribution manager decided, and why; see `balance`
 
 Every processor looks for the newest epoch at the beginning of a batch. So the folder has to be one
 that driver and executors reach: in the checkpoint if `to_df` was told one in the file system, else
@@ -16,18 +17,23 @@ costs each result about as much as finding it did, so it is the second choice.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import tempfile
 import warnings
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from plait.adapt.balance_policy import BalancePolicy
+from plait.adapt.events import Event
 from plait.engine.migrate.strategy import check_request
 from plait.errors import CheckpointMismatch, MigrationError, SourceError
-from plait.files.event_log import write_events
+from plait.files.event_log import read_events, write_events
 from plait.files.private import is_private, make_private, plain, remove_private
 from plait.files.sinks import file_name
 from plait.hosts.spark.damage import local_path
@@ -49,6 +55,35 @@ _FOLDER = "plait"
 _EPOCHS = "epochs"
 EVENTS = "events"
 _REPORT = re.compile(r"[0-9]+-[0-9]+\.json")
+
+
+_TIMED = 8
+"""The last batches, which tell how long one takes."""
+_WRITING = 2.0
+"""Seconds that writing a routing table never takes."""
+_MOST_AHEAD = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Which batches a query has run."""
+
+    ended: int | None = None
+    """The last that has ended; None before the first."""
+    begun: int = 0
+    """The last that may have begun."""
+    apart: float = 1.0
+    """Seconds between the ends of the two that were closest to each other, of the last ones."""
+
+    @property
+    def next_free(self) -> int:
+        """The first batch from which a routing table can hold that is not written yet.
+
+        >>> Batches(5, 6, 4.0).next_free, Batches(5, 6, 0.1).next_free
+        (8, 27)
+        """
+        within = math.ceil(_WRITING / max(self.apart, 1e-3))
+        return self.begun + 1 + min(within, _MOST_AHEAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +177,7 @@ class Control:
     def read_reports(self, query: str, batch: int) -> tuple[list[Report], list[str]]:
         """The reports of a batch that can be read, and what is wrong with the others."""
         found, notes = [], []
-        for path in sorted(self._reports(query).glob(f"{batch}-*.json")):
-            if not _REPORT.fullmatch(path.name):
-                continue
+        for path in self._paths(query, batch):
             try:
                 report = Report.from_json(path.read_text(encoding="utf-8"))
             except FileNotFoundError:
@@ -158,6 +191,10 @@ class Control:
                 notes.append(f"the report {path} is a copy of another one")
         return found, notes
 
+    def _paths(self, query: str, batch: int) -> list[Path]:
+        found = self._reports(query).glob(f"{batch}-*.json")
+        return sorted(path for path in found if _REPORT.fullmatch(path.name))
+
     def followed(self, query: str) -> int:
         """The greatest number of an epoch that a report of the last batches tells."""
         newest = self.batches(query)[-2:]  # the last one may be under way
@@ -170,6 +207,43 @@ class Control:
         except OSError:
             return []
         return sorted({int(n.partition("-")[0]) for n in names if _REPORT.fullmatch(n)})
+
+    def ran(self, query: str, processors: int) -> Batches:
+        """How far a query is, by Spark's logs in the checkpoint and by what was reported.
+
+        Spark logs a batch in `offsets` before it runs it, and in `commits` when it has ended. In a
+        temporary directory there are reports only.
+        """
+        reported = self.batches(query)[-_TIMED:]
+        newest = reported[-1] if reported else None
+        begun, ended = self._logged("offsets"), self._logged("commits")
+        if self.temporary:
+            whole = [b for b in reported if len(self._paths(query, b)) == processors]
+            begun = None if newest is None else newest + 1
+            ended = whole[-1] if whole else None
+        times = sorted(
+            max(path.stat().st_mtime for path in paths)
+            for paths in (self._paths(query, b) for b in reported)
+            if paths
+        )
+        apart = [later - earlier for earlier, later in pairwise(times)]
+        return Batches(ended, begun or 0, min(apart, default=1.0))
+
+    def _logged(self, log: str) -> int | None:
+        """The last batch in one of Spark's logs."""
+        try:
+            names = os.listdir(Path(self.folder).parents[1] / log)
+        except OSError:
+            return None
+        return max((int(name) for name in names if name.isdecimal()), default=None)
+
+    def newest_query(self) -> str | None:
+        """The id of the query that has reported last, if any has."""
+        try:
+            found = list(Path(self.folder, "reports").iterdir())
+            return max(found, key=lambda f: f.stat().st_mtime).name if found else None
+        except OSError:
+            return None
 
     def knows(self, query: str) -> bool:
         """Whether a query has reported here."""
@@ -189,6 +263,21 @@ class Control:
     def transfers(self) -> FolderTransfers:
         """Groups on their way."""
         return FolderTransfers(Path(self.folder, "transfer"))
+
+    def write_balance(self, events: Iterable[Event], batch: int) -> None:
+        """Add what the distribution manager did after a batch to its log."""
+        write_events((replace(e, batch=batch, processor=-1) for e in events), self._balance)
+
+    def balance(self, most: int) -> tuple[Event, ...]:
+        """The last things that the distribution manager did, as far as they can be read."""
+        try:
+            return tuple(read_events(self._balance)[-most:])
+        except SourceError:
+            return ()
+
+    @property
+    def _balance(self) -> Path:
+        return Path(self.folder, "balance.jsonl")
 
     def table(self, batch: int | None) -> Table | None:
         """The table of a batch; None is the one that the checkpoint began with.
@@ -232,26 +321,29 @@ class Made:
     name: str | None
     control: Control
     routing: Routing
+    balance: BalancePolicy | None = None
+    """How its partition groups are balanced; None: they stay."""
 
 
 _MADE: list[Made] = []
 
 
-def register(query: Query, name: str | None, control: Control, routing: Routing) -> None:
+def register(join: Made) -> None:
     """Remember where decisions about a join go and where its reports are.
 
     Two joins of one query that share a folder would write over each other's reports.
     """
-    shared = any(j.control.folder == control.folder and j.query != query for j in _MADE)
+    control = join.control
+    shared = any(j.control.folder == control.folder and j.query != join.query for j in _MADE)
     if shared and not control.temporary:
-        called = "no name" if name is None else f"the name {name!r}"
+        called = "no name" if join.name is None else f"the name {join.name!r}"
         warnings.warn(
             f"another join was made for the same checkpoint with {called}: if both are in one "
             "query, plait.progress and plait.migrate cannot tell them apart; give each a name of "
             "its own: to_df(name='...')",
             stacklevel=2,
         )
-    _MADE.append(Made(query, name, control, routing))
+    _MADE.append(join)
 
 
 def joins_of(query: str) -> list[Made]:

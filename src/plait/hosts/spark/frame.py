@@ -20,13 +20,15 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # the name everybody uses
 
+from plait.adapt.balance_policy import BalancePolicy
 from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
 from plait.errors import DuplicateName, PlanError, SourceError
 from plait.files.arena import Places, remove
 from plait.hosts.spark.aside import LATE_COLUMN, aside_schema, nested
+from plait.hosts.spark.balance import balance as balance_beside
 from plait.hosts.spark.checkpoint import check_checkpoint, stored_contracts
-from plait.hosts.spark.control import Control, register
+from plait.hosts.spark.control import Control, Made, register
 from plait.hosts.spark.murmur3 import processor_keys
 from plait.hosts.spark.operator import REPORT, JoinOperator, output_schema, with_micros
 from plait.hosts.spark.partitions import (
@@ -88,12 +90,14 @@ def results(
     adapt: Policy | None = None,
     budget: Budget | None = None,
     tuning: Tuning = USUAL,
+    balance: BalancePolicy | None = None,
 ) -> DataFrame:
     """The results of a query over DataFrames; streaming if they are.
 
     With `late`, also the rows that were set aside, in a column of that name: see `aside`. A
     `checkpoint` is looked at beforehand: see `checkpoint`. Reports appear under `name`. With
-    `adapt`, each processor changes its plan by this policy, within its share of the `budget`.
+    `adapt`, each processor changes its plan by this policy, within its share of the `budget`. With
+    `balance`, partition groups move between processors by that one.
     Results do not depend on the `tuning`.
     """
     check_packages()
@@ -152,7 +156,9 @@ def results(
         if not stored:
             warn_of_partitions(session, count)
     atexit.register(remove, Places.of_host(), run)
-    register(small, name, control, routing)
+    register(made := Made(small, name, control, routing, balance))
+    if frames[query.names[0]].isStreaming:
+        balance_beside(made)
     operator = JoinOperator(processor, keys, run, control)
     returned = output_schema(processor, reports=not control.shared)
     rows = packets.groupBy("processor").transformWithStateInPandas(

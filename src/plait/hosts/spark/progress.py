@@ -10,20 +10,26 @@ however long the query has been running.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
-from plait.errors import SourceError, did_you_mean
+from plait.errors import CheckpointDamaged, SourceError, did_you_mean
 from plait.hosts.spark.checkpoint import JOIN_OPERATOR
 from plait.hosts.spark.control import Made, joins_of, made, names_made
 from plait.hosts.spark.frame import OBSERVATION, observation
 from plait.hosts.spark.watermarks import without_watermarks
+from plait.node.looks import Looks
+from plait.node.placement import Placement, placement
 from plait.node.progress import Progress
 from plait.node.progress import progress as put_together
 from plait.node.report import Report
+
+_DECISIONS = 20
+"""The last ones of the distribution manager."""
 
 
 def progress(query: StreamingQuery, name: str | None = None) -> Progress:
@@ -46,7 +52,28 @@ def progress(query: StreamingQuery, name: str | None = None) -> Progress:
             for number in join.control.batches(str(query.id))[-1:]:
                 batches.append((number, join.control.reports(str(query.id), number), {}))
     last = max((number for number, reports, _ in batches if reports), default=0)
-    return put_together(batches, [*notes, *((last, note) for note in _remarks(joins))])
+    found = put_together(batches, [*notes, *((last, note) for note in _remarks(joins))])
+    if not joins:
+        return found
+    reported = [(number, reports) for number, reports, _ in batches if reports]
+    balance = joins[0].control.balance(_DECISIONS)
+    return replace(found, placement=_placement(joins[0], reported), balance=balance)
+
+
+def _placement(join: Made, batches: list[tuple[int, list[Report]]]) -> Placement | None:
+    """Where the groups of a join are, and what each has taken in these batches."""
+    tables, began = join.control.tables, join.routing.table
+    if join.routing.by is None or not batches or not join.control.shared:
+        return None
+    looks = Looks(join.query, len(began.places), join.routing.processors)
+    try:
+        for number, reports in batches:
+            looks.add(reports, tables.at(number) or began)
+        table = tables.newest() or began
+    except CheckpointDamaged:
+        return None  # the query says so itself, in its next batch
+    look = looks.look(tables.at(batches[-1][0]) or began, range(join.routing.processors))
+    return None if look is None else placement(look, table)
 
 
 def _remarks(joins: list[Made]) -> list[str]:

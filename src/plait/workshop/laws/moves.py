@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from random import Random
 
 from plait.protocol.messages import Move
@@ -9,7 +10,9 @@ from plait.workshop.laws.processors import Cluster
 
 
 class Restless:
-    """Begins moves of random groups by either protocol, ends them as soon as it may, or gives up.
+    """Begins moves of random groups by either protocol, ends them when it may, or gives up.
+
+    Several moves may begin and end with one table.
 
     It keeps to the protocols: a move by PTLB ends when the sender has said that nothing old is
     left, one by MSLB when all receivers have said that they can read what was exported.
@@ -26,20 +29,30 @@ class Restless:
         """Before a batch: change the table, perhaps."""
         if cluster.routing.by is None or self._chance.random() > self._busy:
             return
-        table, since = cluster.table, cluster.batch
-        under_way = list(table.under_way)
-        self._chance.shuffle(under_way)
-        for move in under_way:
-            if self._chance.random() < 0.2:
-                cluster.table = table.give_up(move.number, since)
-                self.given_up += 1
-                return
-            if self._may_end(cluster, move):
-                cluster.table = table.end(move.number, since)
-                self.ended += 1
-                return
-        if (wanted := self._any_move(cluster)) is not None:
-            cluster.table = table.begin(wanted, since, cluster.routing.processors)
+        table, chance = cluster.table, self._chance
+        give_up = [m.number for m in table.under_way if chance.random() < 0.15]
+        end = [
+            m.number
+            for m in table.under_way
+            if m.number not in give_up and chance.random() < 0.7 and self._may_end(cluster, m)
+        ]
+        begin: list[Move] = []
+        moving = set(table.moving)
+        while chance.random() < 0.4:
+            if (wanted := self._any_move(cluster, moving)) is None:
+                break
+            begin.append(wanted)
+            moving |= set(wanted.groups)
+        if begin or end or give_up:
+            cluster.table = table.changed(
+                cluster.batch,
+                cluster.routing.processors,
+                begin=begin,
+                end=end,
+                give_up=give_up,
+            )
+        self.given_up += len(give_up)
+        self.ended += len(end)
 
     def _may_end(self, cluster: Cluster, move: Move) -> bool:
         said = {
@@ -52,10 +65,10 @@ class Restless:
             return (move.senders[0], "all old purged") in said
         return all((receiver, "received") in said for receiver in move.receivers)
 
-    def _any_move(self, cluster: Cluster) -> Move | None:
+    def _any_move(self, cluster: Cluster, moving: Collection[int]) -> Move | None:
         chance, table = self._chance, cluster.table
         processors = range(cluster.routing.processors)
-        free = [g for g in range(len(table.places)) if g not in table.moving]
+        free = [g for g in range(len(table.places)) if g not in moving]
         if not free or len(processors) < 2:
             return None
         first = chance.choice(free)

@@ -1,0 +1,242 @@
+"""The distribution manager of a query, in the driver, beside the batches.
+
+A thread of the driver looks for what processors have reported, lets the moves under way go on, and
+now and then decides about new ones: the decisions are `plait.adapt.manager`, the moves
+`plait.hosts.spark.moves`. All it needs is in the control directory and the checkpoint; nothing
+waits for it.
+
+*Correct output.* It does not depend on this: a move is correct whenever it begins. What goes wrong
+here is logged, and groups stay where they are.
+
+*One manager for each checkpoint.* It holds a lock on a file in the control directory. The system
+releases it when the process ends, however that happens; a thread whose query rests releases it too.
+
+*Recovery.* A manager that is started again finds the moves under way in the routing tables and
+brings them to their end. What it had learnt about loads it learns again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event as Signal
+from threading import Thread
+
+from plait.adapt.balance_draft import BalanceSetting
+from plait.adapt.balance_policy import BalancePolicy
+from plait.adapt.cluster import Look
+from plait.adapt.manager import Manager, MoveEnded, manage
+from plait.adapt.relocation import Balance
+from plait.errors import MoveError, PlaitError
+from plait.hosts.clock import REAL
+from plait.hosts.spark.control import Control, Made
+from plait.hosts.spark.moves import Moves
+from plait.node.looks import Looks
+from plait.node.report import Report
+from plait.optimize.costs import load
+from plait.optimize.move_cost import MoveCosts
+from plait.protocol.messages import Move
+from plait.route.table import Table
+
+LOG = logging.getLogger("plait")
+
+_LOOKS = 8
+"""Looks for each window of event time, if batches are as short."""
+_SOON, _LATER = 0.1, 1.0
+"""Seconds between two searches for reports, where they come, and where they do not."""
+_RESTING = 60.0
+"""A query that has reported nothing for so many seconds may be run by another driver."""
+
+
+class Balancer:
+    """The distribution manager of one join in one run of a query."""
+
+    def __init__(self, join: Made, query: str, policy: BalancePolicy) -> None:
+        self.query = query
+        self._join = join
+        self._moves = Moves(join.routing, join.control, query)
+        table, processors = self._moves.table, join.routing.processors
+        self._looks = Looks(join.query, len(table.places), processors)
+        life = self._looks.life
+        self._setting = BalanceSetting(
+            self._looks.window or life, policy, MoveCosts.of(load()), purge=life
+        )
+        self._manager = Manager()
+        self._asked: dict[int, int] = {}
+        """The manager's number of each move under way, by its number in the tables."""
+        self._sent: dict[int, tuple[int, int]] = {}
+        """Rows and bytes that were exported for each move so far."""
+        self._active = {p for place in table.places for p in place}
+        ended = self._moves.batches().ended
+        self._done = -1 if ended is None else ended
+        """The last batch that was looked at; those of an earlier run are not."""
+
+    @property
+    def behind(self) -> bool:
+        """Whether batches have ended that were not looked at."""
+        ended = self._moves.batches().ended
+        return ended is not None and ended > self._done
+
+    def catch_up(self) -> None:
+        """Go through the batches that have ended since the last time."""
+        ended = self._moves.batches().ended
+        if ended is None:
+            return
+        control, began = self._join.control, self._join.routing.table
+        reports: Sequence[Report] = ()
+        for batch in range(self._done + 1, ended + 1):
+            reports = control.reports(self.query, batch)
+            self._count(reports)
+            self._looks.add(reports, control.tables.at(batch) or began)
+        self._done = ended
+        table = self._moves.advance(reports)
+        self._tell(table)
+        if self._looks.span >= self._setting.window / _LOOKS:
+            self._decide(table)
+
+    def _count(self, reports: Sequence[Report]) -> None:
+        for answer in (answer for report in reports for answer in report.moves):
+            if answer["what"] == "sent":
+                rows, size = self._sent.get(answer["move"], (0, 0))
+                sent = (rows + int(answer["rows"]), size + int(answer["bytes"]))
+                self._sent[answer["move"]] = sent
+
+    def _tell(self, table: Table) -> None:
+        """Tell the manager which moves have ended, once a batch has gone by the new table."""
+        if self._done < table.since:
+            return
+        under_way = {move.number for move in table.under_way}
+        for number in [n for n in self._asked if n not in under_way]:
+            mine = self._asked.pop(number)
+            asked = next(m for m in self._manager.moves if m.number == mine)
+            rows, size = self._sent.pop(number, (0, 0))
+            done = all(table.places[g] == asked.receivers for g in asked.groups)
+            why = "" if done else "what was exported could not be read, or it was called off"
+            self._managed(MoveEnded(mine, self._looks.time, done, why, nbytes=size, rows=rows))
+
+    def _decide(self, table: Table) -> None:
+        look = self._looks.look(table, self._active)
+        wish = None if look is None else self._managed(look)
+        if wish is None:
+            return
+        self._active = (self._active | set(wish.join)) - set(wish.leave)
+        moves = [
+            Move(**asked.message() | {"number": number})
+            for number, asked in enumerate(wish.moves, table.last + 1)
+        ]
+        if not moves:
+            return
+        try:
+            self._moves.change(begin=moves)
+        except MoveError as error:  # somebody else has moved groups meanwhile
+            for asked in wish.moves:
+                self._managed(MoveEnded(asked.number, self._looks.time, False, str(error)))
+        else:
+            mine = [asked.number for asked in wish.moves]
+            self._asked |= dict(zip([move.number for move in moves], mine, strict=True))
+
+    def _managed(self, told: Look | MoveEnded) -> Balance | None:
+        self._manager, wish, events = manage(self._setting, self._manager, told)
+        self._join.control.write_balance(events, self._done)
+        return wish
+
+
+class Lock:
+    """A lock on a control directory, which one process can hold."""
+
+    def __init__(self, control: Control) -> None:
+        self._path = Path(control.folder, "manager.lock")
+        self._handle = -1
+
+    def take(self) -> None:
+        """Take it, or keep it; MoveError if another process has it."""
+        if self._handle >= 0:
+            return
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise MoveError(
+                f"another process moves the partition groups of {self._path.parent}",
+                remedy="let one driver alone run a query",
+            ) from None
+        self._handle = handle
+
+    def release(self) -> None:
+        """Let another process have it."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
+class Beside:
+    """A thread that balances one join, for as long as the driver lives."""
+
+    def __init__(self, join: Made, policy: BalancePolicy) -> None:
+        self._join, self._policy = join, policy
+        self._lock = Lock(join.control)
+        self._balancer: Balancer | None = None
+        self._heard = REAL.wall()
+        self._said = ""
+        self._stop = Signal()
+        self._thread = Thread(target=self._run, name="plait-balance", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it, and wait until it has ended."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        pause = _SOON
+        while not self._stop.wait(pause):
+            try:
+                news = self._turn()
+            except (PlaitError, OSError) as error:
+                news, self._balancer = False, None
+                self._lock.release()
+                if str(error) != self._said:
+                    LOG.warning("partition groups stay where they are: %s", error)
+                self._said = str(error)
+            pause = _SOON if news else min(2 * pause, _LATER)
+        self._lock.release()
+
+    def _turn(self) -> bool:
+        """Whether there was something to do."""
+        query = self._join.control.newest_query()
+        if query is None:
+            return False
+        if self._balancer is None or self._balancer.query != query:
+            self._lock.take()
+            self._balancer = Balancer(self._join, query, self._policy)
+            self._heard = REAL.wall()
+        if self._balancer.behind:
+            self._lock.take()
+            self._balancer.catch_up()
+            self._heard = REAL.wall()
+            return True
+        if REAL.wall() - self._heard > _RESTING:
+            self._lock.release()
+        return False
+
+
+_BESIDE: dict[str, Beside] = {}
+"""By control directory."""
+
+
+def balance(join: Made) -> None:
+    """Balance a join of this driver from now on, instead of the one made before it there."""
+    before = _BESIDE.pop(join.control.folder, None)
+    if before is not None:
+        before.stop()
+    can = join.routing.by is not None and join.routing.processors > 1 and join.control.shared
+    if join.balance is not None and can:
+        _BESIDE[join.control.folder] = Beside(join, join.balance)
+        _BESIDE[join.control.folder].start()
