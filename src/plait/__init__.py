@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from plait.hosts.spark.control import migrate as migrate
     from plait.hosts.spark.control import release as release
     from plait.hosts.spark.examine import check as check
+    from plait.hosts.spark.moves import move as move
     from plait.hosts.spark.partitions import partitions as partitions
     from plait.hosts.spark.progress import listen as listen
     from plait.hosts.spark.progress import progress as progress
@@ -36,6 +37,7 @@ __all__ = [
     "join",
     "listen",
     "migrate",
+    "move",
     "partitions",
     "progress",
     "release",
@@ -58,6 +60,7 @@ _PLACES = {
     "each_batch": "plait.hosts.spark.aside",
     "listen": "plait.hosts.spark.progress",
     "migrate": "plait.hosts.spark.control",
+    "move": "plait.hosts.spark.moves",
     "partitions": "plait.hosts.spark.partitions",
     "progress": "plait.hosts.spark.progress",
     "release": "plait.hosts.spark.control",

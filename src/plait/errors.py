@@ -139,6 +139,10 @@ class TableChanged(MoveError):
     """Tasks of one batch that routed its rows by different tables; the batch is not committed."""
 
 
+class TableTaken(MoveError):
+    """A routing table that somebody else has written at the same time."""
+
+
 class TransferDamaged(MoveError):
     """Partition groups on their way between processors that are missing or damaged."""
 

@@ -191,9 +191,9 @@ def test_the_thread_balances_and_says_why_it_cannot(
     Moves(story.join.routing, story.control, ID).begin(range(30), [1])
     lock = Lock(story.control)
     lock.take()
-    beside = Beside(story.join, BalancePolicy(margin=0.9))
+    beside = Beside()
     with caplog.at_level(logging.WARNING, "plait"):
-        beside.start()
+        beside.watch(story.join, BalancePolicy(margin=0.9))
         _until(lambda: "another process moves" in caplog.text)
     lock.release()
 
@@ -202,7 +202,7 @@ def test_the_thread_balances_and_says_why_it_cannot(
         return not Moves(story.join.routing, story.control, ID).table.under_way
 
     _until(ended)
-    beside.stop()
+    beside.leave(story.control)
     assert story.exact()
 
 

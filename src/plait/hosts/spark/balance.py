@@ -20,9 +20,10 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Event as Signal
+from threading import Lock as Mutex
 from threading import Thread
 
 from plait.adapt.balance_draft import BalanceSetting
@@ -52,17 +53,21 @@ _RESTING = 60.0
 
 
 class Balancer:
-    """The distribution manager of one join in one run of a query."""
+    """The distribution manager of one join in one run of a query.
 
-    def __init__(self, join: Made, query: str, policy: BalancePolicy) -> None:
+    Without a policy it decides nothing, and only brings moves to their end.
+    """
+
+    def __init__(self, join: Made, query: str, policy: BalancePolicy | None) -> None:
         self.query = query
+        self._decides = policy is not None
         self._join = join
         self._moves = Moves(join.routing, join.control, query)
         table, processors = self._moves.table, join.routing.processors
         self._looks = Looks(join.query, len(table.places), processors)
         life = self._looks.life
         self._setting = BalanceSetting(
-            self._looks.window or life, policy, MoveCosts.of(load()), purge=life
+            self._looks.window or life, policy or BalancePolicy(), MoveCosts.of(load()), purge=life
         )
         self._manager = Manager()
         self._asked: dict[int, int] = {}
@@ -94,7 +99,7 @@ class Balancer:
         self._done = ended
         table = self._moves.advance(reports)
         self._tell(table)
-        if self._looks.span >= self._setting.window / _LOOKS:
+        if self._decides and self._looks.span >= self._setting.window / _LOOKS:
             self._decide(table)
 
     def _count(self, reports: Sequence[Report]) -> None:
@@ -173,42 +178,37 @@ class Lock:
             self._handle = -1
 
 
-class Beside:
-    """A thread that balances one join, for as long as the driver lives."""
+class Watched:
+    """One join of this driver, and when to look at it next."""
 
-    def __init__(self, join: Made, policy: BalancePolicy) -> None:
+    def __init__(self, join: Made, policy: BalancePolicy | None) -> None:
         self._join, self._policy = join, policy
         self._lock = Lock(join.control)
         self._balancer: Balancer | None = None
-        self._heard = REAL.wall()
+        self._heard = 0.0
+        self._pause = _SOON
         self._said = ""
-        self._stop = Signal()
-        self._thread = Thread(target=self._run, name="plait-balance", daemon=True)
+        self.due = 0.0
 
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+    def look(self, now: float) -> None:
+        """See what has happened, and do what is to be done."""
+        news = False
+        try:
+            news = self._turn(now)
+        except (PlaitError, OSError) as error:
+            self._balancer = None
+            self.release()
+            if str(error) != self._said:
+                LOG.warning("partition groups stay where they are: %s", error)
+            self._said = str(error)
+        self._pause = _SOON if news else min(2 * self._pause, _LATER)
+        self.due = now + self._pause
 
-    def stop(self) -> None:
-        """End it, and wait until it has ended."""
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        pause = _SOON
-        while not self._stop.wait(pause):
-            try:
-                news = self._turn()
-            except (PlaitError, OSError) as error:
-                news, self._balancer = False, None
-                self._lock.release()
-                if str(error) != self._said:
-                    LOG.warning("partition groups stay where they are: %s", error)
-                self._said = str(error)
-            pause = _SOON if news else min(2 * pause, _LATER)
+    def release(self) -> None:
+        """Let another process manage the groups."""
         self._lock.release()
 
-    def _turn(self) -> bool:
+    def _turn(self, now: float) -> bool:
         """Whether there was something to do."""
         query = self._join.control.newest_query()
         if query is None:
@@ -216,27 +216,65 @@ class Beside:
         if self._balancer is None or self._balancer.query != query:
             self._lock.take()
             self._balancer = Balancer(self._join, query, self._policy)
-            self._heard = REAL.wall()
+            self._heard = now
         if self._balancer.behind:
             self._lock.take()
             self._balancer.catch_up()
-            self._heard = REAL.wall()
+            self._heard = now
             return True
-        if REAL.wall() - self._heard > _RESTING:
-            self._lock.release()
+        if now - self._heard > _RESTING:
+            self.release()
         return False
 
 
-_BESIDE: dict[str, Beside] = {}
-"""By control directory."""
+class Beside:
+    """A thread that looks after the joins of this driver, for as long as it has any."""
+
+    def __init__(self) -> None:
+        self._joins: dict[str, Watched] = {}
+        """By control directory."""
+        self._change = Mutex()
+        self._thread: Thread | None = None
+
+    def watch(self, join: Made, policy: BalancePolicy | None) -> None:
+        """Look after a join from now on, instead of the one that was made before it there."""
+        self.leave(join.control)
+        with self._change:
+            self._joins[join.control.folder] = Watched(join, policy)
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="plait-balance", daemon=True)
+                self._thread.start()
+
+    def leave(self, control: Control) -> None:
+        """Look no more after the join that has this control directory."""
+        with self._change:
+            before = self._joins.pop(control.folder, None)
+            if before is not None:
+                before.release()
+
+    def _run(self) -> None:
+        while True:
+            with self._change:
+                now = REAL.wall()
+                for watched in [w for w in self._joins.values() if w.due <= now]:
+                    watched.look(now)
+                if not self._joins:
+                    self._thread = None
+                    return
+                due = min(watched.due for watched in self._joins.values())
+            time.sleep(max(due - REAL.wall(), _SOON))
+
+
+BESIDE = Beside()
+"""That of this process."""
 
 
 def balance(join: Made) -> None:
-    """Balance a join of this driver from now on, instead of the one made before it there."""
-    before = _BESIDE.pop(join.control.folder, None)
-    if before is not None:
-        before.stop()
-    can = join.routing.by is not None and join.routing.processors > 1 and join.control.shared
-    if join.balance is not None and can:
-        _BESIDE[join.control.folder] = Beside(join, join.balance)
-        _BESIDE[join.control.folder].start()
+    """Balance a join of this driver from now on, instead of the one made before it there.
+
+    Where groups stay, those that were on their way still arrive.
+    """
+    if join.routing.by is not None and join.routing.processors > 1 and join.control.shared:
+        BESIDE.watch(join, join.balance)
+    else:
+        BESIDE.leave(join.control)

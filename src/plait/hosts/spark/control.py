@@ -59,8 +59,6 @@ _REPORT = re.compile(r"[0-9]+-[0-9]+\.json")
 
 _TIMED = 8
 """The last batches, which tell how long one takes."""
-_WRITING = 2.0
-"""Seconds that writing a routing table never takes."""
 _MOST_AHEAD = 200
 
 
@@ -75,14 +73,13 @@ class Batches:
     apart: float = 1.0
     """Seconds between the ends of the two that were closest to each other, of the last ones."""
 
-    @property
-    def next_free(self) -> int:
-        """The first batch from which a routing table can hold that is not written yet.
+    def next_free(self, seconds: float) -> int:
+        """The first batch that has not begun even after so many seconds.
 
-        >>> Batches(5, 6, 4.0).next_free, Batches(5, 6, 0.1).next_free
+        >>> Batches(5, 6, 4.0).next_free(2.0), Batches(5, 6, 0.1).next_free(2.0)
         (8, 27)
         """
-        within = math.ceil(_WRITING / max(self.apart, 1e-3))
+        within = math.ceil(seconds / max(self.apart, 1e-3))
         return self.begun + 1 + min(within, _MOST_AHEAD)
 
 
@@ -284,11 +281,14 @@ class Control:
 
         Groups move only where driver and executors share the folder, and nobody else writes to it.
         """
-        if batch is None or not self.shared:
-            return None
-        if self.temporary and not is_private(Path(self.folder)):
-            return None
-        return self.tables.at(batch)
+        return self.tables.at(batch) if batch is not None and self._has_tables() else None
+
+    def table_numbered(self, number: int) -> Table | None:
+        """The table that the rows of a batch came by; 0 is the one of the beginning, None."""
+        return self.tables.numbered(number) if number and self._has_tables() else None
+
+    def _has_tables(self) -> bool:
+        return self.shared and (not self.temporary or is_private(Path(self.folder)))
 
     # -- decisions
 

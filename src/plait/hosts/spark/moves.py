@@ -7,8 +7,10 @@ If a transfer is damaged before that, the move is given up, and its groups stay 
 *Invariants.* A table holds from a batch on that has not begun when the table is there. Spark logs a
 batch before it runs it, so the driver knows the last that may have begun; the table holds from the
 next but one, or from a later one where batches are short: all those that could run while the table
-is written are left out. Should that take longer still, processors refuse the batch, and it is
-repeated by one table when the query is started again.
+is written are left out. Should that take longer still, the rows of that batch come by the table
+before it, and processors go by the table that the rows came by. Only if the table becomes visible
+between two pack tasks of the batch do processors refuse it; it is repeated by one table when the
+query is started again.
 
 *Recovery.* Everything is in the control directory: tables say which moves are under way, and
 reports how far they are. So a driver that was started again goes on where the last one stopped.
@@ -19,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from plait.errors import MoveError
+from plait.errors import MoveError, TableTaken
 from plait.hosts.spark.control import Batches, Control, running
 from plait.node.report import Report
 from plait.protocol.messages import Move, Protocol
@@ -29,11 +31,18 @@ from plait.route.table import Table
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+_ATTEMPTS = 5
+
 
 class Moves:
-    """The moves of one join; `query` is the id of the running query."""
+    """The moves of one join; `query` is the id of the running query.
 
-    def __init__(self, routing: Routing, control: Control, query: str) -> None:
+    Writing a table is supposed to take less than `writing` seconds.
+    """
+
+    def __init__(
+        self, routing: Routing, control: Control, query: str, writing: float = 2.0
+    ) -> None:
         if routing.by is None:
             raise MoveError(
                 "the streams of this query share no key, so its groups are cells of a hypercube, "
@@ -48,6 +57,7 @@ class Moves:
         self._routing = routing
         self._control = control
         self._query = query
+        self._writing = writing
 
     def batches(self) -> Batches:
         """How far the query is."""
@@ -66,12 +76,19 @@ class Moves:
         spread: int | None = None,
     ) -> Move:
         """Begin to move groups from where they are; what makes no sense is a MoveError."""
-        chosen, table = tuple(groups), self.table
-        known = [g for g in chosen if 0 <= g < len(table.places)]
-        senders = table.places[known[0]] if known else (0,)
-        move = Move(table.last + 1, protocol, chosen, senders, tuple(receivers), spread)
-        self.change(begin=[move])
-        return move
+        chosen, to = tuple(groups), tuple(receivers)
+        for attempt in range(_ATTEMPTS):
+            table = self.table
+            known = [g for g in chosen if 0 <= g < len(table.places)]
+            senders = table.places[known[0]] if known else (0,)
+            move = Move(table.last + 1, protocol, chosen, senders, to, spread)
+            try:
+                self.change(begin=[move])
+                return move
+            except TableTaken:  # the manager beside the query has ended another move
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
 
     def change(
         self,
@@ -82,7 +99,7 @@ class Moves:
     ) -> Table:
         """Write the next table, in which moves begin, end or are given up."""
         table = self.table
-        since = max(self.batches().next_free, table.since + 1)
+        since = max(self.batches().next_free(self._writing), table.since + 1)
         processors = self._routing.processors
         changed = table.changed(since, processors, begin=begin, end=end, give_up=give_up)
         self._control.tables.add(changed)
@@ -130,3 +147,29 @@ def moves_of(query: StreamingQuery, name: str | None = None) -> Moves:
     """The moves of a join in a running query, by the name that was given to `to_df`."""
     join = running(query, name, "its groups cannot move")
     return Moves(join.routing, join.control, str(query.id))
+
+
+def move(
+    query: StreamingQuery,
+    groups: Iterable[int],
+    to: int | Iterable[int],
+    protocol: Protocol = "MSLB",
+    *,
+    spread: str | None = None,
+    name: str | None = None,
+) -> int:
+    """Move partition groups of a running query to another processor; the number of the move.
+
+    By MSLB their rows are moved; by PTLB new rows go to both processors until the old ones have
+    expired. With several processors in `to`, the rows of the stream `spread` are divided among
+    them, and those of the other streams go to all. `plait.progress(query)` shows how it stands. No
+    result is lost or repeated. If the query has several joins, `name` is the one that was given to
+    `to_df`. What is refused changes nothing.
+
+    It ends by itself. Where groups are balanced, these may move on later; `balance(False)` leaves
+    them where they are.
+    """
+    join = running(query, name, "its groups cannot move")
+    moves = Moves(join.routing, join.control, str(query.id))
+    stream = None if spread is None else join.query.index(spread)
+    return moves.begin(groups, [to] if isinstance(to, int) else to, protocol, stream).number

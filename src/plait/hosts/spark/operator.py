@@ -143,7 +143,7 @@ class JoinOperator(StatefulProcessor):
             uuid.uuid4().hex,
             REAL,
             epoch,
-            self._control.table(spark_batch),
+            self._control.table_numbered(batch.table or 0),
             spark_batch or 0,
             self._control.transfers,
             notes,

@@ -17,7 +17,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from plait.errors import CheckpointDamaged, MoveError, PlaitError, StorageError, TransferDamaged
+from plait.errors import CheckpointDamaged, PlaitError, StorageError, TableTaken, TransferDamaged
 from plait.node.sealed import sealed, unsealed
 from plait.route.table import Table
 
@@ -40,12 +40,16 @@ class Tables:
                 return table
         return None
 
+    def numbered(self, number: int) -> Table:
+        """The table of this number."""
+        return self._read(number)
+
     def newest(self) -> Table | None:
         """The last one that was added."""
         return next((self._read(number) for number in self._numbers()), None)
 
     def add(self, table: Table) -> None:
-        """Add the next table, or MoveError if somebody else has."""
+        """Add the next table, or TableTaken if somebody else has."""
         new = self.folder / f"new-{os.getpid()}-{os.urandom(4).hex()}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +61,7 @@ class Tables:
                 os.fsync(file.fileno())
             os.link(new, self.folder / f"{table.number:06}.json")
         except FileExistsError:
-            raise MoveError(
+            raise TableTaken(
                 f"there is a routing table {table.number} already",
                 remedy="let one manager alone move the groups of a query",
             ) from None

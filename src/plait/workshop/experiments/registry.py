@@ -15,6 +15,7 @@ EXPERIMENTS = Catalogue(
         "cape/fig15": "plait.workshop.experiments.cape_rates:fig15",
         "cape/fig16": "plait.workshop.experiments.cape_rates:fig16",
         "cape/fig9": "plait.workshop.experiments.cape:fig9",
+        "dcape/spark": "plait.workshop.experiments.dcape_spark:spark",
         "qualified/fig13a": "plait.workshop.experiments.qualified:fig13a",
         "qualified/fig13b": "plait.workshop.experiments.qualified:fig13b",
         "qualified/fig13c": "plait.workshop.experiments.qualified:fig13c",

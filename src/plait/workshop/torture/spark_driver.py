@@ -33,8 +33,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from plait.errors import MigrationError
+from plait.errors import MigrationError, PlaitError
 from plait.hosts.spark import control, frame
+from plait.hosts.spark.moves import Moves
 from plait.hosts.spark.schemas import spark_schema
 from plait.hosts.spark.session import LOCAL as LOCAL_DISK
 from plait.hosts.spark.session import SETTINGS
@@ -64,6 +65,9 @@ _WORKER = b"pyspark.worker"
 
 _LOOK = 0.004
 """Seconds between two looks at the files of a checkpoint."""
+
+_WRITING = 0.8
+"""Seconds that writing a routing table is supposed to take: less, so that moves go faster."""
 
 _FULL_SECONDS = 0.4
 """How long a full disk stays full."""
@@ -147,6 +151,7 @@ class Watcher(threading.Thread):
         # Nobody else obeys these.
         self._waiting = [w for w in self._orders.waiting() if BY_NAME[w[1].point].place == "file"]
         self._changes = round_.changes()
+        self._mover = Mover(round_) if round_.moves else None
         self._due: dict[Path, float] = {}
         self._full_until: float | None = None
         self._end = threading.Event()
@@ -167,6 +172,8 @@ class Watcher(threading.Thread):
                 self._consider(path, order)
             if self.query is not None and self._changes:
                 self._migrate(self.query)
+            if self.query is not None and self._mover is not None:
+                self._mover.look(self.query, self._files.committed())
 
     def stop(self) -> None:
         """The query has ended."""
@@ -245,6 +252,56 @@ class Watcher(threading.Thread):
         path.unlink(missing_ok=True)
         del self._changes[0]
         obey("epoch-published")
+
+
+class Mover:
+    """Moves partition groups for no reason, and keeps to the protocols."""
+
+    def __init__(self, round_: Round) -> None:
+        self._processors = round_.processors
+        self._streams = len(round_.query.streams)
+        self._seen = -1
+        self._first = True
+
+    def look(self, query: StreamingQuery, committed: int) -> None:
+        """After each batch: let moves go on, begin one, or give one up."""
+        if committed <= self._seen or not query.isActive:
+            return
+        self._seen = committed
+        try:
+            join = control.made(str(query.id), None)
+            if join is None or join.routing.by is None:
+                return
+            moves = Moves(join.routing, join.control, str(query.id), writing=_WRITING)
+            before = moves.table.number
+            with publishes("table-unpublished"):
+                self._move(moves)
+            if moves.table.number > before:
+                obey("table-published")
+        except (PlaitError, PySparkException, OSError):
+            return  # it has not reported yet, or has just ended, or its disk is full
+
+    def _move(self, moves: Moves) -> None:
+        table = moves.advance()
+        if table.since > moves.batches().begun:
+            return  # one after the other
+        if table.under_way:
+            if random.random() < 0.1:
+                moves.give_up(random.choice(table.under_way).number)
+            return
+        group = random.randrange(len(table.places))
+        same = [g for g, place in enumerate(table.places) if place == table.places[group]]
+        groups = random.sample(same, random.randint(1, len(same)))
+        everyone = range(self._processors)
+        if self._first:  # so that every round with enough batches has rows that move
+            self._first = False
+            moves.begin(groups, [next(p for p in everyone if (p,) != table.places[group])])
+        elif random.random() < 0.3:
+            receivers = random.sample(everyone, 2)
+            moves.begin(groups, receivers, spread=random.randrange(self._streams))
+        else:
+            ptlb = len(table.places[group]) == 1 and random.random() < 0.4
+            moves.begin(groups, [random.choice(everyone)], "PTLB" if ptlb else "MSLB")
 
 
 def _jvm(session: SparkSession) -> int:

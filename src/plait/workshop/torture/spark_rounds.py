@@ -111,6 +111,8 @@ class Round:
     tuning: Tuning = USUAL
     upgrade: str | None = None
     """The golden checkpoint that it goes on from, if any."""
+    moves: bool = False
+    """Whether partition groups move."""
 
     def changes(self) -> list[tuple[Path, Change]]:
         """The changes of plan that have not been decided yet."""
@@ -145,9 +147,11 @@ def random_story(folder: Path, master: str, seed: str, *, tour: Sequence[str] = 
         return _upgrade(folder, master, chance)
     size = 3 if tour else chance.choice((2, 3, 3, 3, 4))
     query = _query(chance, size)
-    count_ = 16 if tour else chance.randint(4, 9)
+    modes = ("all", "all", "changes", "adaptive", "routed")
+    mode = "all" if tour else chance.choice(modes)
+    moves = bool(tour) or chance.random() < 0.4
+    count_ = 16 if tour else chance.randint(10, 16) if moves else chance.randint(4, 9)
     batches = tuple(_batches(chance, query, count_))
-    mode = "all" if tour else chance.choice(("all", "all", "changes", "adaptive", "routed"))
     plan: Plan = sample_plan(query, chance)
     if mode == "routed":
         plan = routed(
@@ -162,18 +166,19 @@ def random_story(folder: Path, master: str, seed: str, *, tour: Sequence[str] = 
         changes = _tour_changes(chance, query)
     elif mode in ("all", "changes") and size > 2:
         changes = _changes(chance, query, count_, release=mode == "all")
-    orders = _tour(master, tour) if tour else _orders(chance, master, count_, mode)
+    orders = _tour(master, tour) if tour else _orders(chance, master, count_, mode, moves=moves)
     round_ = Round(
         folder,
         master,
         query,
         plan,
-        2 if tour else chance.choice((1, 2, 2, 2, 3, 4)),
+        2 if tour else chance.choice((2, 2, 3) if moves else (1, 2, 2, 2, 3, 4)),
         policy,
         lies,
-        shared=bool(tour) or chance.random() < 0.85,
+        shared=moves or chance.random() < 0.85,
         staged=any(order.point.startswith("sink-") for order in orders),
         tuning=USUAL if tour else drawn_tuning(Random(f"{seed} tuning")),
+        moves=moves,
     )
     return Story(round_, batches, tuple(changes), tuple(orders))
 
@@ -200,7 +205,7 @@ def _upgrade(folder: Path, master: str, chance: Random) -> Story:
                 for name in query.names
             }
         )
-    orders = _orders(chance, master, len(batches), "routed")
+    orders = _orders(chance, master, len(batches), "routed", moves=False)
     round_ = Round(
         folder,
         master,
@@ -330,10 +335,10 @@ _TOUR: tuple[tuple[int, Strategy], ...] = (
 )
 
 
-def _orders(chance: Random, master: str, count_: int, mode: str) -> list[Order]:
+def _orders(chance: Random, master: str, count_: int, mode: str, *, moves: bool) -> list[Order]:
     """Many deaths of workers, some of executors, few of drivers: in the order of what they cost."""
     groups = {"changes": "adaptive", "adaptive": "migration", "routed": "adaptive migration"}
-    unlikely = groups.get(mode, "").split()
+    unlikely = [*groups.get(mode, "").split(), *([] if moves else ["moves"])]
     points = [p for p in POINTS if p.group not in unlikely]
     if chance.random() < 0.5:  # a further stage costs time, so only some rounds have it
         points = [p for p in points if p.place != "sink"]
@@ -390,6 +395,7 @@ def write_story(story: Story) -> None:
         "staged": round_.staged,
         "tuning": asdict(round_.tuning),
         "upgrade": round_.upgrade,
+        "moves": round_.moves,
     }
     (folder / "changes").mkdir(parents=True)
     (folder / "round.json").write_text(json.dumps(given))
@@ -426,6 +432,7 @@ def read_round(folder: Path) -> Round:
         given["staged"],
         Tuning(**given["tuning"]),
         given["upgrade"],
+        given["moves"],
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,8 +19,11 @@ from pyspark.sql import functions as F  # the name everybody uses
 from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
+from plait.hosts.spark.control import Control
 from plait.hosts.spark.progress import reports_of
 from plait.hosts.spark.session import local_session
+from plait.route.table import initial
+from plait.tuning import USUAL
 from plait.workshop.bench.spark.job import FIRST_WARM, Job, tell
 from plait.workshop.bench.spark.native import native_join
 from plait.workshop.workloads.files import owners, result_columns, row_checksum
@@ -115,7 +119,22 @@ def plait_join(frames: list[DataFrame], job: Job) -> DataFrame:
     asked = asked.within(f"{job.window} microseconds").watermark("0 seconds").select(*outputs)
     if job.adapt is not None:
         asked = asked.adapt(job.adapt)
-    return asked.to_df(plan=job.plan or None)
+    if job.balance is not None:
+        asked = asked.balance(job.balance)
+    if not job.skew:
+        return asked.to_df(plan=job.plan or None)
+    checkpoint = str(Path(job.scratch) / "checkpoint")
+    found = asked.to_df(plan=job.plan or None, checkpoint=checkpoint)
+    _skew(Control.of(checkpoint, None, "", ""), job.skew, job.cores)
+    return found
+
+
+def _skew(control: Control, share: float, processors: int) -> None:
+    """Let the first processor begin with more groups than the others."""
+    groups = USUAL.groups
+    first = round(share * groups)
+    homes = [0 if g < first else 1 + g % (processors - 1) for g in range(groups)]
+    control.tables.add(replace(initial(homes), number=1))
 
 
 def _native(frames: list[DataFrame], job: Job) -> DataFrame:

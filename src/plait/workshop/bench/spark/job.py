@@ -42,6 +42,10 @@ class Job:
     """The plan of Plait, if it is not to choose one: its shape, or JSON."""
     adapt: bool | None = None
     """Whether Plait may change the plan by itself; None as users get it who say nothing."""
+    balance: bool | None = None
+    """Whether partition groups may move; None as users get it."""
+    skew: float = 0.0
+    """The share of the partition groups that the first processor begins with; 0: its fair share."""
     migrate_to: str = ""
     """The plan that Plait goes over to while it runs."""
     strategy: str = ""

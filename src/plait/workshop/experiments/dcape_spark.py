@@ -1,0 +1,212 @@
+"""D-CAPE on Spark: both adaptations, each alone, and none, by the clock of whole micro-batches.
+
+Three streams share one key. Two of them are fast and match each other often; the third is slow, so
+a plan that joins the fast ones first does much work for nothing. All runs begin with that plan, and
+with almost all partition groups on the first of two processors. *LM* lets each processor change its
+own plan, *LB* lets groups move between them. Then the same with one hot key instead of the skew:
+it has most of the rows, and no move of groups helps.
+
+The paper has ten machines and one that begins with half of the load. With two processors half is
+even, so the first one begins with more. Batches are compared within one run, before and after, and
+between the runs at the end of each. Runs follow each other, so the noise of the machine is in them.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from plait.errors import PlaitError
+from plait.hosts.spark import java
+from plait.workshop.bench.report import (
+    Claim,
+    Note,
+    Report,
+    Series,
+    at_most,
+    equal,
+)
+from plait.workshop.bench.spark.job import Job
+from plait.workshop.bench.spark.launch import listen
+from plait.workshop.bench.spark.systems import PLAIT
+from plait.workshop.workloads.changing import Key, Regime, make_batches
+from plait.workshop.workloads.files import EPOCH, write_batches
+from plait.workshop.workloads.keyed import keyed_query
+
+_LIMIT_SECONDS = 900.0
+_SECOND = 1_000_000
+_NONE, _LM, _LB, _BOTH = "No-Adapt", "LM-only", "LB-only", "LM and LB"
+_HOT, _HOT_LB = "hot key, groups stay", "hot key, balanced"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The streams, and how long they run."""
+
+    batches: int = 40
+    warm: int = 6
+    """Batches at the beginning that do not count: Spark starts, and windows fill."""
+    last: int = 10
+    """Batches at the end that count as after."""
+    batch_seconds: float = 10.0
+    window_seconds: float = 10.0
+    fast: float = 10_000.0
+    """Rows per second of the two fast streams."""
+    slow: float = 100.0
+    keys: int = 8_000
+    skew: float = 0.94
+    """The share of the groups that the first processor begins with."""
+    hot: float = 0.6
+    """The share of the rows that have the hot key, in the second part."""
+    hot_rate: float = 12.0
+    """Rows per second of each stream, in the second part."""
+    memory: str = "3g"
+    seed: int = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One run: seconds of each batch, results with their checksum, and what moved."""
+
+    seconds: tuple[float, ...]
+    results: tuple[int, int]
+    sent: int
+    """Bytes that were exported."""
+    tables: int
+    """Routing tables that the batches went by."""
+
+    def before(self, options: Options) -> float:
+        """The median batch of the beginning, by the first table and after the warm-up."""
+        return statistics.median(self.seconds[options.warm : options.warm + 4])
+
+    def after(self, options: Options) -> float:
+        """The median batch of the end."""
+        return statistics.median(self.seconds[-options.last :])
+
+
+def spark(options: Options, note: Note) -> Report:
+    """No-Adapt, LM-only, LB-only and both on Spark, skewed at the start; and a hot key."""
+    report = Report("dcape/spark", asdict(options), seed="002")
+    if problem := java.missing():
+        report.systems["spark"] = {"left out": problem}
+        return report
+    query = keyed_query([["k"]] * 3, round(options.window_seconds * _SECOND))
+    regime = Regime((options.fast, options.fast, options.slow), {"k": Key(options.keys)})
+    batches = make_batches(
+        query, [regime] * options.batches, options.batch_seconds, options.seed, EPOCH * _SECOND
+    )
+    job = Job(PLAIT, (("k",),) * 3, query.bounds.widest, "", plan="((s0 s1) s2)")
+    wanted = {
+        _NONE: replace(job, adapt=False, balance=False, skew=options.skew),
+        _LM: replace(job, adapt=True, balance=False, skew=options.skew),
+        _LB: replace(job, adapt=False, balance=True, skew=options.skew),
+        _BOTH: replace(job, adapt=True, balance=True, skew=options.skew),
+    }
+    found = _runs(wanted, [_instants(batch) for batch in batches], options, note)
+    hot = replace(job, plan="mjoin", adapt=False, skew=0.5, aggregate=True)
+    wanted = {
+        _HOT: replace(hot, balance=False),
+        _HOT_LB: replace(hot, balance=True),
+    }
+    found |= _runs(wanted, [_instants(batch) for batch in _hot_batches(options)], options, note)
+    for name, ran in found.items():
+        report.systems[name] = {
+            "median batch, before": ran.before(options),
+            "median batch, after": ran.after(options),
+            "results": ran.results[0],
+            "bytes moved": ran.sent,
+            "routing tables": ran.tables,
+        }
+        x = range(len(ran.seconds))
+        report.series.append(Series(name, x, ran.seconds, "seconds", "batch"))
+    report.claims += claims(found, options)
+    return report
+
+
+def claims(found: Mapping[str, Ran], options: Options) -> list[Claim]:
+    """What must hold."""
+    after = {name: ran.after(options) for name, ran in found.items()}
+    before = {name: ran.before(options) for name, ran in found.items()}
+    alone = min(after[_LM], after[_LB])
+    return [
+        at_most("rebalanced", "with groups that move, a batch at the end takes at most 0.65 of one "
+                "at the beginning", after[_LB] / before[_LB], 0.65),
+        at_most("both", "both adaptations take less time for a batch at the end than either alone",
+                after[_BOTH] / alone, 1.0),
+        at_most("lm", "changing plans alone takes less than doing nothing",
+                after[_LM] / after[_NONE], 1.0),
+        at_most("lb", "moving groups alone takes less than doing nothing",
+                after[_LB] / after[_NONE], 1.0),
+        at_most("hot", f"with one key that has {options.hot:.0%} of the rows, a batch at the end "
+                "takes at most 0.7 of what it takes where groups stay",
+                after[_HOT_LB] / after[_HOT], 0.7),
+        equal("results", "all find the same results", [found[n].results for n in _SKEWED]),
+        equal("hot-results", "all find the same results with the hot key",
+              [found[n].results for n in (_HOT, _HOT_LB)]),
+    ]  # fmt: skip
+
+
+_SKEWED = (_NONE, _LM, _LB, _BOTH)
+
+
+def _runs(
+    wanted: Mapping[str, Job],
+    batches: Sequence[Mapping[str, pa.Table]],
+    options: Options,
+    note: Note,
+) -> dict[str, Ran]:
+    found = {}
+    with tempfile.TemporaryDirectory(prefix="plait-dcape-") as scratch:
+        files = Path(scratch) / "in"
+        write_batches(batches, files)
+        for number, (name, job) in enumerate(wanted.items()):
+            where = Path(scratch) / str(number)
+            where.mkdir()
+            mine = replace(job, scratch=str(where), files=str(files), memory=options.memory)
+            found[name] = _run(name, mine, where, len(batches), note)
+    return found
+
+
+def _run(name: str, job: Job, where: Path, batches: int, note: Note) -> Ran:
+    def on_word(word: dict[str, Any]) -> None:
+        if word["kind"] == "batch":
+            note(f"{name}: batch {word['id'] + 1} of {batches}")
+
+    note(f"{name}: starting")
+    path = str(job.write(where / "job"))
+    command = [sys.executable, "-m", "plait.workshop.bench.spark.child", path]
+    heard = listen(command, where / "log", _LIMIT_SECONDS, on_word)
+    if heard.error or heard.over:
+        raise PlaitError(heard.error or f"{name} took more than {_LIMIT_SECONDS:g} s")
+    told = heard.of("batch")
+    reports = [[json.loads(r) for r in batch["reports"]] for batch in told]
+    return Ran(
+        tuple(b["durations"]["triggerExecution"] / 1000 for b in told),
+        (sum(b["results"] for b in told), sum(int(b["checksum"]) for b in told)),
+        sum(a.get("bytes", 0) for batch in reports for r in batch for a in r["moves"]),
+        len({r["table"] for batch in reports for r in batch}),
+    )
+
+
+def _hot_batches(options: Options) -> list[dict[str, pa.Table]]:
+    """Few rows, most of them with one key; they match each other in great numbers."""
+    query = keyed_query([["k"]] * 3, round(options.window_seconds * _SECOND))
+    regime = Regime((options.hot_rate,) * 3, {"k": Key(1, share=options.hot)})
+    regimes, start = [regime] * options.batches, EPOCH * _SECOND
+    return make_batches(query, regimes, options.batch_seconds, options.seed + 1, start)
+
+
+def _instants(batch: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    found = {}
+    for name, table in batch.items():
+        at = table.schema.get_field_index("ts")
+        found[name] = table.set_column(at, "ts", table["ts"].cast(pa.timestamp("us", "UTC")))
+    return found
