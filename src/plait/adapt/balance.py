@@ -70,6 +70,7 @@ class _Takers:
         self._heap = [(level, p) for p, level in self.levels.items()]
         heapq.heapify(self._heap)
         self._changed: dict[int, float] = {}
+        self._skipped: dict[int, float] = {}
 
     def least(self) -> tuple[float, int] | None:
         """The level and number of the one with the least."""
@@ -89,8 +90,16 @@ class _Takers:
             if processor in self.levels:
                 self._changed.setdefault(processor, self.levels.pop(processor))
 
+    def skip(self, processor: int) -> None:
+        """This one takes nothing more until `done`."""
+        self._skipped[processor] = self.levels.pop(processor)
+
     def done(self, *, undo: bool = False) -> None:
         """What was taken since the last time holds, or is undone."""
+        for processor, level in self._skipped.items():
+            self.levels[processor] = level
+            heapq.heappush(self._heap, (level, processor))
+        self._skipped = {}
         for processor, level in self._changed.items() if undo else ():
             self.levels[processor] = level
             heapq.heappush(self._heap, (level, processor))
@@ -113,18 +122,20 @@ def _filled(
         if least >= aim or (len(given) >= draft.left and receiver not in given):
             break
         amount, most = min(level - aim, aim - least), (level - least) / 2
-        chosen = groups_to_move(list(free.items()), amount, most)
+        room = draft.room_of(receiver) - sum(g.nbytes or 0.0 for g in given.get(receiver, []))
+        small_enough = {g: w for g, w in free.items() if _fits(draft, groups[g], room)}
+        chosen = groups_to_move(list(small_enough.items()), amount, most)
         if not chosen:
             # One group may be more than the receiver lacks, and still less than hurts.
-            small = min(((w, g) for g, w in free.items() if w), default=None)
+            small = min(((w, g) for g, w in small_enough.items() if w), default=None)
             chosen = () if small is None or small[0] > most else (small[1],)
-        fitting = _fitting(draft, receiver, given.get(receiver, []), [groups[g] for g in chosen])
-        if not chosen:
+        if not chosen and len(small_enough) == len(free):
             # Where the one with the least can take none, nobody can.
             break
-        if not fitting:
-            takers.drop([receiver])
+        if not chosen:
+            takers.skip(receiver)
             continue
+        fitting = _fitting(draft, room, [groups[g] for g in chosen])
         moved = sum(free.pop(g.group) or 0.0 for g in fitting)
         level -= moved
         takers.take(receiver, moved)
@@ -132,19 +143,18 @@ def _filled(
     return given
 
 
-def _fitting(
-    draft: Draft, receiver: int, coming: list[GroupLook], chosen: list[GroupLook]
-) -> list[GroupLook]:
-    """As many of the chosen groups as the receiver has memory for."""
-    if draft.policy.memory is None:
-        return chosen
-    room = draft.room - draft.nbytes.get(receiver, float("inf"))
-    room -= sum(g.nbytes or 0.0 for g in coming)
+def _fits(draft: Draft, group: GroupLook, room: float) -> bool:
+    """Whether a group fits into so many bytes; if its size is unknown, it does not."""
+    return draft.policy.memory is None or (group.nbytes is not None and group.nbytes <= room)
+
+
+def _fitting(draft: Draft, room: float, chosen: list[GroupLook]) -> list[GroupLook]:
+    """As many of the chosen groups as there is memory for."""
     fitting = []
     for group in chosen:
-        if group.nbytes is not None and group.nbytes <= room:
+        if _fits(draft, group, room):
             fitting.append(group)
-            room -= group.nbytes
+            room -= group.nbytes or 0.0
     return fitting
 
 
@@ -244,7 +254,7 @@ def _relieve(
     given = _filled(draft, sender, level, weights, mean, takers)
     if not given:
         takers.done(undo=True)
-        draft.reasons.append(f"{said}; {_why_none(draft, level, weights, takers)}")
+        draft.reasons.append(f"{said}; {_why_none(draft, level, mean, weights, takers)}")
         return
     moves = [draft.move(sender, r, groups) for r, groups in sorted(given.items())]
     relief = sum(weights[g] or 0.0 for move in moves for g in move.groups)
@@ -265,7 +275,7 @@ def _relieve(
 
 
 def _why_none(
-    draft: Draft, level: float, weights: Mapping[int, float | None], takers: _Takers
+    draft: Draft, level: float, mean: float, weights: Mapping[int, float | None], takers: _Takers
 ) -> str:
     """Why a processor above the margin keeps its groups."""
     known = {g: w for g, w in weights.items() if w}
@@ -274,6 +284,8 @@ def _why_none(
         return "nothing is known of its groups" if unknown else "it has no group to give"
     if (found := takers.least()) is None:
         return "no processor is free to take groups now"
+    if found[0] >= mean:
+        return "no processor has less than the mean now"
     smallest, most = min(known.values()), (level - found[0]) / 2
     if smallest <= most:
         return "no processor has memory for one of its groups"

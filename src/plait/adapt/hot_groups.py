@@ -29,7 +29,8 @@ def spread_hottest(draft: Draft, sender: int, mean: float, waited: float, said: 
     said = f"{said}; group {group.group} alone takes {load:.3g}, so moving it cannot help"
     if not policy.spread:
         return _stuck(draft, group, f"{said}, and it may not be spread")
-    if any(h != sender and draft.hindrance(h, "from") for h in group.holders):
+    others = [h for h in group.holders if h != sender]
+    if any(h not in draft.loads or draft.hindrance(h, "from") for h in others):
         draft.reasons.append(f"{said}; another of its holders is left alone for now")
         return True
     whole = work if len(group.holders) == 1 else whole_work(group, work)
