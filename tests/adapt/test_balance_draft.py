@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from plait.adapt.balance_draft import BalanceSetting, BalanceStanding, Draft, several
+from plait.adapt.balance_draft import BalanceDraft, BalanceSetting, BalanceStanding, several
 from plait.adapt.balance_policy import BalancePolicy
 from plait.adapt.cluster import GroupLook, Look, ProcessorLook, Work
 
@@ -27,8 +27,8 @@ LOOK = Look(
 STANDING = BalanceStanding({0: 0.5, 1: 0.0, 3: 0.2}, number=7)
 
 
-def draft(standing: BalanceStanding = STANDING, **policy: object) -> Draft:
-    return Draft(BalanceSetting(10.0, BalancePolicy.from_dict(policy)), LOOK, standing)
+def draft(standing: BalanceStanding = STANDING, **policy: object) -> BalanceDraft:
+    return BalanceDraft(BalanceSetting(10.0, BalancePolicy.from_dict(policy)), LOOK, standing)
 
 
 def test_unset_times_follow_the_window() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from plait.adapt.balance_draft import BalanceSetting, BalanceStanding, Draft
+from plait.adapt.balance_draft import BalanceDraft, BalanceSetting, BalanceStanding
 from plait.adapt.balance_policy import BalancePolicy
 from plait.adapt.cluster import GroupLook, Look, ProcessorLook
 from plait.adapt.hot_groups import put_together, spread_hottest
@@ -17,7 +17,7 @@ def draft(
     processors: int = 4,
     busy: dict[int, str] | None = None,
     **policy: object,
-) -> Draft:
+) -> BalanceDraft:
     holding = {h for g in groups for h in g.holders}
     looks = tuple(
         ProcessorLook(p, loads.get(p, None if p in holding else 0.0), 1e4, results=0)
@@ -25,10 +25,10 @@ def draft(
     )
     setting = BalanceSetting(10.0, BalancePolicy.from_dict(policy))
     standing = BalanceStanding(loads, busy=busy or {})
-    return Draft(setting, Look(20.0, 1.0, looks, groups), standing)
+    return BalanceDraft(setting, Look(20.0, 1.0, looks, groups), standing)
 
 
-def spread(found: Draft, sender: int = 0, waited: float = 100.0) -> bool:
+def spread(found: BalanceDraft, sender: int = 0, waited: float = 100.0) -> bool:
     return spread_hottest(found, sender, found.mean(found.loads), waited, "processor 0 is hot")
 
 
@@ -134,6 +134,6 @@ def test_a_group_between_hot_and_cool_stays_as_it_is() -> None:
     ],
     ids=["unknown", "busy", "not cool", "unknown rows", "moving"],
 )
-def test_otherwise_it_stays_spread(found: Draft) -> None:
+def test_otherwise_it_stays_spread(found: BalanceDraft) -> None:
     put_together(found)
     assert not found.moves

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from plait.adapt.balance_draft import BalanceSetting, BalanceStanding, Draft
+from plait.adapt.balance_draft import BalanceDraft, BalanceSetting, BalanceStanding
 from plait.adapt.balance_policy import BalancePolicy
 from plait.adapt.cluster import GroupLook, Look, ProcessorLook
 from plait.adapt.participation import leave_behind, who_takes_part
@@ -19,7 +19,7 @@ def draft(
     pressed: int = 0,
     movable: bool = True,
     **policy: object,
-) -> Draft:
+) -> BalanceDraft:
     processors = tuple(
         ProcessorLook(p, load, 1e4 * (p + 1), results=0, active=p in taking_part)
         for p, load in enumerate(loads)
@@ -27,7 +27,7 @@ def draft(
     known = {p: load for p, load in enumerate(loads) if load is not None}
     setting = BalanceSetting(10.0, BalancePolicy.from_dict(policy), movable=movable)
     look = Look(20.0, 1.0, processors, groups)
-    return Draft(setting, look, BalanceStanding(known, pressed=pressed))
+    return BalanceDraft(setting, look, BalanceStanding(known, pressed=pressed))
 
 
 def test_as_many_as_were_asked_for_take_part() -> None:

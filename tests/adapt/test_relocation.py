@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plait.adapt.balance_policy import BalancePolicy
-from plait.adapt.relocation import GroupMove, Way, groups_to_move, way_of
+from plait.adapt.relocation import GroupMove, MoveWay, groups_to_move, way_of
 from plait.optimize.move_cost import Cargo, MoveCosts
 from plait.protocol.messages import Move
 
@@ -41,7 +41,7 @@ SMALL = Cargo(nbytes=1e6, rows=1e4, rows_work=0.1, match_work=0.2)
 LARGE = Cargo(nbytes=1e9, rows=1e7, rows_work=1e-4, match_work=1e-4)
 
 
-def way(cargo: Cargo, latency: float | None = None, **options: object) -> Way:
+def way(cargo: Cargo, latency: float | None = None, **options: object) -> MoveWay:
     policy = BalancePolicy(latency=latency)
     return way_of(cargo, MoveCosts(), policy, 10.0, **options)  # type: ignore[arg-type]  # by name
 
@@ -86,12 +86,12 @@ def test_a_move_has_the_fields_of_the_message() -> None:
 
 
 def test_the_way_back_undoes_a_move() -> None:
-    back = MOVE.back(9, Way("MSLB", "it did not pay", 1.0, 2.0))
+    back = MOVE.back(9, MoveWay("MSLB", "it did not pay", 1.0, 2.0))
     assert (back.number, back.protocol, back.groups) == (9, "MSLB", (7, 8))
     assert (back.senders, back.receivers) == ((1, 2), (0,))
     assert (back.spread, back.was, back.returned) == (None, 1, True)
     assert (back.pause, back.work, back.reason) == (1.0, 2.0, "it did not pay")
-    again = back.back(3, Way("PTLB", "", 0.0, 0.0))
+    again = back.back(3, MoveWay("PTLB", "", 0.0, 0.0))
     assert again.message() == MOVE.message()
 
 

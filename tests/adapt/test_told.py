@@ -14,7 +14,17 @@ from plait.adapt.loop import advance
 from plait.adapt.setting import Setting
 from plait.adapt.state import Loop
 from plait.adapt.strategy import Way
-from plait.adapt.told import Coming, Compared, Draw, Joined, Move, Moved, Sampled, Told, Wish
+from plait.adapt.told import (
+    ChangePlan,
+    Coming,
+    Compared,
+    Draw,
+    Joined,
+    PlanChanged,
+    Sampled,
+    Told,
+    Wish,
+)
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.optimize.model import Cost
@@ -30,11 +40,11 @@ TOLD: list[Told] = [
     Joined(PLAN, 5, 0, (1, 1, 1)),
     Sampled(()),
     Compared(),
-    Moved(Migration("moving-state", PLAN, OTHER, refused="no room")),
+    PlanChanged(Migration("moving-state", PLAN, OTHER, refused="no room")),
 ]
 ASKED: list[Wish] = [
     Draw((0, 1, 2), 100, 7, 0.5, 10),
-    Move(STAY, OTHER, Way("moving-state", "it is short"), PLAN, Statistics()),
+    ChangePlan(STAY, OTHER, Way("moving-state", "it is short"), PLAN, Statistics()),
 ]
 
 
@@ -47,7 +57,9 @@ def test_every_kind_is_tried_here() -> None:
 def test_facts_need_no_question_and_answers_do(told: Told) -> None:
     if isinstance(told, Coming | Joined):
         step = advance(SETTING, Loop.of(SETTING), told)
-        assert not isinstance(step.wish, Move), "nothing is known that speaks for another plan"
+        assert not isinstance(step.wish, ChangePlan), (
+            "nothing is known that speaks for another plan"
+        )
     else:
         with pytest.raises(AssertionError, match=r"asked for|compared"):
             advance(SETTING, Loop.of(SETTING), told)
@@ -63,4 +75,4 @@ def test_what_was_said_travels_and_does_not_change(said: Told | Wish) -> None:
 
 def test_a_move_has_the_reasons_of_its_decision() -> None:
     _, move = ASKED
-    assert isinstance(move, Move) and move.reasons == STAY.reasons != (move.way.reason,)
+    assert isinstance(move, ChangePlan) and move.reasons == STAY.reasons != (move.way.reason,)

@@ -13,16 +13,16 @@ from plait.protocol.actions import (
     Choose,
     Drop,
     Export,
-    Finished,
     Import,
+    MoveFinished,
     Reaction,
     Release,
-    Watch,
+    WatchOldRows,
 )
 from plait.protocol.deliver import chosen, to_processor, to_split
-from plait.protocol.manager import Manager
 from plait.protocol.messages import MANAGER, Message, Protocol, ReceivePartitions
-from plait.protocol.parties import Processor, Split
+from plait.protocol.move_manager import MoveManager
+from plait.protocol.parties import ProcessorParty, Split
 from plait.protocol.places import Place
 from plait.protocol.ptlb import all_old_purged
 
@@ -32,9 +32,9 @@ class World:
 
     def __init__(self) -> None:
         places = (Place((0,)), Place((1,)))
-        self.manager = Manager.of(2, 2, places)
+        self.manager = MoveManager.of(2, 2, places)
         self.splits = {f"split-{s}": Split(s, places) for s in range(2)}
-        self.processors = {f"processor-{p}": Processor.of(p, 2, places) for p in range(2)}
+        self.processors = {f"processor-{p}": ProcessorParty.of(p, 2, places) for p in range(2)}
         self.flying: deque[tuple[str, Message]] = deque()
         self.asked: list[tuple[str, Action]] = []
 
@@ -43,7 +43,7 @@ class World:
         self.flying += [(f"processor-{p}", flag) for p, flag in reaction.flags]
         self.flying += reaction.messages
 
-    def run(self, begun: Reaction[Manager]) -> Counter[type[Action]]:
+    def run(self, begun: Reaction[MoveManager]) -> Counter[type[Action]]:
         self.manager = begun.party
         self.note(MANAGER, begun)
         while self.flying:
@@ -63,7 +63,7 @@ class World:
                     self.obey(name, action)
         return Counter(type(action) for _, action in self.asked)
 
-    def processor(self, name: str, reaction: Reaction[Processor]) -> None:
+    def processor(self, name: str, reaction: Reaction[ProcessorParty]) -> None:
         self.processors[name] = reaction.party
         self.note(name, reaction)
 
@@ -72,7 +72,7 @@ class World:
         party = self.processors[name]
         if isinstance(action, Choose):
             self.processor(name, chosen(party, action.move, [0]))
-        elif isinstance(action, Watch):
+        elif isinstance(action, WatchOldRows):
             self.processor(name, all_old_purged(party, action.move.number))
         elif isinstance(action, Export):
             for receiver in action.move.receivers:
@@ -81,8 +81,10 @@ class World:
 
 
 WANTED: dict[Protocol, Counter[type]] = {
-    "PTLB": Counter({Choose: 1, Watch: 1, Drop: 1, Finished: 1}),
-    "MSLB": Counter({Choose: 1, Buffer: 2, Export: 1, Import: 1, Release: 2, Drop: 1, Finished: 1}),
+    "PTLB": Counter({Choose: 1, WatchOldRows: 1, Drop: 1, MoveFinished: 1}),
+    "MSLB": Counter(
+        {Choose: 1, Buffer: 2, Export: 1, Import: 1, Release: 2, Drop: 1, MoveFinished: 1}
+    ),
 }
 
 
@@ -92,7 +94,7 @@ def test_a_whole_move_asks_for_everything_once(protocol: Protocol) -> None:
     assert world.run(world.manager.ask(protocol, 0, 1, 1e6)) == WANTED[protocol]
     assert world.manager.idle and world.manager.places[0] == Place((1,), None, 1)
     name, last = world.asked[-1]
-    assert name == MANAGER and isinstance(last, Finished) and last.done
+    assert name == MANAGER and isinstance(last, MoveFinished) and last.done
     assert (last.move.groups, last.move.receivers) == ((0,), (1,))
     assert {p.held for p in world.processors.values()} == {(), ((0, 1), (1, 0))}
     assert all(split.places == world.manager.places for split in world.splits.values())

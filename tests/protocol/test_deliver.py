@@ -25,11 +25,11 @@ from plait.protocol.messages import (
     Settled,
     StartOfPartitions,
 )
-from plait.protocol.parties import Processor, Split
+from plait.protocol.parties import ProcessorParty, Split
 from plait.protocol.places import Place
 
 PLACES = (Place((0,)),)
-SPLIT, SENDER = Split(0, PLACES), Processor.of(0, 1, PLACES)
+SPLIT, SENDER = Split(0, PLACES), ProcessorParty.of(0, 1, PLACES)
 
 
 def move(protocol: Protocol) -> Move:
@@ -74,7 +74,7 @@ def test_answers_are_for_the_manager(message: Answer) -> None:
 
 
 def test_ptlb_moves_no_partitions() -> None:
-    receiver = Processor.of(1, 1, PLACES)
+    receiver = ProcessorParty.of(1, 1, PLACES)
     strange: list[Message] = [ReceivePartitions(move("PTLB"), 0, "rows")]
     for message in strange:
         assert to_processor(receiver, message).party == receiver

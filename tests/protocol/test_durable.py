@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plait.errors import SourceError
 from plait.protocol.durable import from_plain, message_from_plain, message_to_plain, to_plain
 from plait.protocol.messages import Message, Move
-from plait.protocol.parties import Part, Processor, Split
+from plait.protocol.parties import MovePart, ProcessorParty, Split
 from plait.protocol.places import Place
 
 NUMBERS = st.integers(0, 99)
@@ -29,7 +29,7 @@ MOVES = st.builds(
 )
 PAIRS = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=3).map(tuple)
 PLACES = st.builds(Place, SEVERAL, st.none() | NUMBERS, NUMBERS)
-PARTS = st.builds(Part, MOVES, SEVERAL, SEVERAL, st.booleans(), SEVERAL)
+PARTS = st.builds(MovePart, MOVES, SEVERAL, SEVERAL, st.booleans(), SEVERAL)
 PARTIES = st.one_of(
     st.builds(
         Split,
@@ -38,7 +38,9 @@ PARTIES = st.one_of(
         st.lists(MOVES, max_size=2).map(tuple),
         PAIRS,
     ),
-    st.builds(Processor, NUMBERS, NUMBERS, PAIRS, st.lists(PARTS, max_size=2).map(tuple), PAIRS),
+    st.builds(
+        ProcessorParty, NUMBERS, NUMBERS, PAIRS, st.lists(PARTS, max_size=2).map(tuple), PAIRS
+    ),
 )
 FIELDS = {
     "move": MOVES,
@@ -66,7 +68,7 @@ def through_json(value: Any) -> Any:
 
 
 @given(PARTIES)
-def test_parties_come_back(party: Split | Processor) -> None:
+def test_parties_come_back(party: Split | ProcessorParty) -> None:
     assert from_plain(type(party), through_json(to_plain(party))) == party
 
 
@@ -110,6 +112,6 @@ def test_what_is_nothing_like_it_is_refused() -> None:
         message_from_plain({"message": "Hello"})
     with pytest.raises(SourceError, match="None is no message"):
         message_from_plain({})
-    wrong = {**to_plain(Processor(0, 1)), "held": [[0, 1, 2]]}
+    wrong = {**to_plain(ProcessorParty(0, 1)), "held": [[0, 1, 2]]}
     with pytest.raises(SourceError, match="held cannot be"):
-        from_plain(Processor, wrong)
+        from_plain(ProcessorParty, wrong)

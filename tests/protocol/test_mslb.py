@@ -17,18 +17,18 @@ from plait.protocol.messages import (
     Settled,
 )
 from plait.protocol.mslb import to_processor, to_split
-from plait.protocol.parties import Processor, Split
+from plait.protocol.parties import ProcessorParty, Split
 from plait.protocol.places import Place, Tag
 
 MOVE = Move(4, "MSLB", (0,), (0, 1), (1, 2), 1, 0)
 """A group that is spread over 0 and 1 by stream 0 is spread over 1 and 2 by stream 1."""
 PLACES = (Place((0, 1), spread=0, since=2), Place((2,)))
 SPLIT = Split(1, PLACES)
-FIRST, BOTH, LAST = (Processor.of(p, 2, PLACES) for p in range(3))
+FIRST, BOTH, LAST = (ProcessorParty.of(p, 2, PLACES) for p in range(3))
 FLAGS = [EndOfPartitionInputFlag(MOVE, split) for split in (0, 1)]
 
 
-def stopped(processor: Processor) -> Processor:
+def stopped(processor: ProcessorParty) -> ProcessorParty:
     for flag in FLAGS:
         processor = to_processor(processor, flag).party
     return processor
@@ -38,7 +38,7 @@ def parts(sender: int) -> ReceivePartitions:
     return ReceivePartitions(MOVE, sender, f"rows of {sender}")
 
 
-def imported(processor: Processor) -> Processor:
+def imported(processor: ProcessorParty) -> ProcessorParty:
     for sender in MOVE.senders:
         processor = to_processor(processor, parts(sender)).party
     return processor

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plait.protocol.messages import Move
-from plait.protocol.parties import Part, Processor, Split, also
+from plait.protocol.parties import MovePart, ProcessorParty, Split, also
 from plait.protocol.places import Place, Tag
 
 PLACES = (Place((0,)), Place((0, 1, 2), spread=1, since=2), Place((1,)))
@@ -41,7 +41,7 @@ def test_what_has_ended_is_known_whatever_came_before(
     ended: list[tuple[int, set[int]]],
 ) -> None:
     """Numbers of a group's moves increase, so one that is not newer than the last is late."""
-    split, processor, last = SPLIT, Processor(0, 1), dict[int, int]()
+    split, processor, last = SPLIT, ProcessorParty(0, 1), dict[int, int]()
     for number, groups in sorted(ended, key=lambda one: one[0]):
         one = move(number, *sorted(groups))
         split, processor = split.over(one), processor.over(one)
@@ -55,12 +55,12 @@ def test_what_has_ended_is_known_whatever_came_before(
 
 
 def test_a_processor_holds_the_groups_of_its_places() -> None:
-    assert Processor.of(0, 2, PLACES).held == ((0, 0), (1, 2))
-    assert Processor.of(3, 2, PLACES).held == ()
+    assert ProcessorParty.of(0, 2, PLACES).held == ((0, 0), (1, 2))
+    assert ProcessorParty.of(3, 2, PLACES).held == ()
 
 
 def test_what_a_move_brought_is_told_from_what_was_there() -> None:
-    processor = Processor.of(0, 2, PLACES).with_groups(move(7, 1, 2))
+    processor = ProcessorParty.of(0, 2, PLACES).with_groups(move(7, 1, 2))
     assert processor.held == ((0, 0), (1, 2), (1, 7), (2, 7))
     assert processor.of_move(move(7, 1, 2), brought=True) == ((1, 7), (2, 7))
     assert processor.of_move(move(7, 1, 2), brought=False) == ((1, 2),)
@@ -68,11 +68,11 @@ def test_what_a_move_brought_is_told_from_what_was_there() -> None:
 
 
 def test_knowledge_of_a_move_replaces_what_was_known_before() -> None:
-    processor = Processor(0, 2).within(Part(move(4, 1))).within(Part(move(3, 0), (0,)))
-    newer = processor.within(Part(move(3, 0), (0, 1)))
+    processor = ProcessorParty(0, 2).within(MovePart(move(4, 1))).within(MovePart(move(3, 0), (0,)))
+    newer = processor.within(MovePart(move(3, 0), (0, 1)))
     assert [p.move.number for p in newer.open] == [3, 4]
     assert newer.part(move(3, 0)).started == (0, 1)
-    assert newer.part(move(9, 2)) == Part(move(9, 2)), "of others nothing is known"
+    assert newer.part(move(9, 2)) == MovePart(move(9, 2)), "of others nothing is known"
     assert newer.watching == (move(3, 0),)
 
 

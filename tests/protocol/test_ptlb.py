@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plait.protocol.actions import Drop, Watch
+from plait.protocol.actions import Drop, WatchOldRows
 from plait.protocol.messages import (
     MANAGER,
     AllOldPurged,
@@ -14,19 +14,19 @@ from plait.protocol.messages import (
     Settled,
     StartOfPartitions,
 )
-from plait.protocol.parties import Processor, Split
+from plait.protocol.parties import ProcessorParty, Split
 from plait.protocol.places import Place, Tag
 from plait.protocol.ptlb import all_old_purged, to_processor, to_split
 
 MOVE = Move(3, "PTLB", (0,), (0,), (1,))
 PLACES = (Place((0,)), Place((1,)))
 SPLIT = Split(1, PLACES)
-SENDER, RECEIVER = (Processor.of(p, 2, PLACES) for p in (0, 1))
+SENDER, RECEIVER = (ProcessorParty.of(p, 2, PLACES) for p in (0, 1))
 START = [StartOfPartitions(MOVE, split) for split in (0, 1)]
 END = [EndOfPartitions(MOVE, split) for split in (0, 1)]
 
 
-def begun(processor: Processor) -> Processor:
+def begun(processor: ProcessorParty) -> ProcessorParty:
     for flag in START:
         processor = to_processor(processor, flag).party
     return processor
@@ -64,7 +64,7 @@ def test_a_sender_watches_its_old_rows_when_every_split_has_begun() -> None:
     one = to_processor(SENDER, START[0])
     assert not one.actions
     both = to_processor(one.party, START[1])
-    assert both.actions == (Watch(MOVE),) and both.party.watching == (MOVE,)
+    assert both.actions == (WatchOldRows(MOVE),) and both.party.watching == (MOVE,)
     assert not all_old_purged(one.party, 3).messages, "rows without the flag may still come"
     purged = all_old_purged(both.party, 3)
     said = ((MANAGER, AllOldPurged(3, "processor-0")),)

@@ -34,7 +34,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping
 
-from plait.adapt.balance_draft import BalanceSetting, BalanceStanding, Draft, Overload, several
+from plait.adapt.balance_draft import (
+    BalanceDraft,
+    BalanceSetting,
+    BalanceStanding,
+    Overload,
+    several,
+)
 from plait.adapt.cluster import GroupLook, Look
 from plait.adapt.hot_groups import put_together, spread_hottest
 from plait.adapt.participation import leave_behind, who_takes_part
@@ -52,7 +58,7 @@ def rebalance(setting: BalanceSetting, look: Look, standing: BalanceStanding) ->
     >>> decision.kind, decision.moves[0].groups, decision.moves[0].receivers
     ('move', (0, 1), (1,))
     """
-    draft = Draft(setting, look, standing)
+    draft = BalanceDraft(setting, look, standing)
     if (change := who_takes_part(draft)) is not None:
         return change
     leave_behind(draft)
@@ -107,7 +113,7 @@ class _Takers:
 
 
 def _filled(
-    draft: Draft,
+    draft: BalanceDraft,
     sender: int,
     level: float,
     weights: Mapping[int, float | None],
@@ -143,12 +149,12 @@ def _filled(
     return given
 
 
-def _fits(draft: Draft, group: GroupLook, room: float) -> bool:
+def _fits(draft: BalanceDraft, group: GroupLook, room: float) -> bool:
     """Whether a group fits into so many bytes; if its size is unknown, it does not."""
     return draft.policy.memory is None or (group.nbytes is not None and group.nbytes <= room)
 
 
-def _fitting(draft: Draft, room: float, chosen: list[GroupLook]) -> list[GroupLook]:
+def _fitting(draft: BalanceDraft, room: float, chosen: list[GroupLook]) -> list[GroupLook]:
     """As many of the chosen groups as there is memory for."""
     fitting = []
     for group in chosen:
@@ -161,7 +167,7 @@ def _fitting(draft: Draft, room: float, chosen: list[GroupLook]) -> list[GroupLo
 # -- memory
 
 
-def _short_of_memory(draft: Draft) -> None:
+def _short_of_memory(draft: BalanceDraft) -> None:
     """A processor with more state than it may have gives some away at once."""
     limit = draft.policy.memory
     if limit is None or not draft.setting.movable:
@@ -187,7 +193,7 @@ def _short_of_memory(draft: Draft) -> None:
 # -- work
 
 
-def _overloaded(draft: Draft) -> None:
+def _overloaded(draft: BalanceDraft) -> None:
     """Processors above the margin give groups away, or spread one that is too hot."""
     policy, measure = draft.policy, draft.measure
     known = [p for p in draft.active if p in measure]
@@ -246,7 +252,7 @@ def _overloaded(draft: Draft) -> None:
 
 
 def _relieve(
-    draft: Draft, sender: int, mean: float, waited: float, said: str, takers: _Takers
+    draft: BalanceDraft, sender: int, mean: float, waited: float, said: str, takers: _Takers
 ) -> None:
     """The sender gives groups to those with the least, if that is worth it."""
     policy, level = draft.policy, draft.measure[sender]
@@ -275,7 +281,11 @@ def _relieve(
 
 
 def _why_none(
-    draft: Draft, level: float, mean: float, weights: Mapping[int, float | None], takers: _Takers
+    draft: BalanceDraft,
+    level: float,
+    mean: float,
+    weights: Mapping[int, float | None],
+    takers: _Takers,
 ) -> str:
     """Why a processor above the margin keeps its groups."""
     known = {g: w for g, w in weights.items() if w}
@@ -298,7 +308,7 @@ def _why_none(
     )
 
 
-def _shown(draft: Draft, processor: int, mean: float) -> str:
+def _shown(draft: BalanceDraft, processor: int, mean: float) -> str:
     if draft.policy.by == "memory":
         return f"{draft.nbytes[processor]:,.0f} bytes, the mean is {mean:,.0f}"
     return f"a load of {draft.loads[processor]:.3g}, the mean is {mean:.3g}"

@@ -75,7 +75,7 @@ class BalanceStanding:
     """Bytes of state that moves under way bring to a processor, or (below 0) take from it."""
 
 
-class Draft:
+class BalanceDraft:
     """Loads and memory as they will be after the moves so far, and the reasons."""
 
     def __init__(self, setting: BalanceSetting, look: Look, standing: BalanceStanding) -> None:

@@ -7,12 +7,12 @@ it stays as it is.
 
 from __future__ import annotations
 
-from plait.adapt.balance_draft import Draft, several
+from plait.adapt.balance_draft import BalanceDraft, several
 from plait.adapt.cluster import GroupLook, Work
 from plait.adapt.spreading import best_spread, whole_work
 
 
-def spread_hottest(draft: Draft, sender: int, mean: float, waited: float, said: str) -> bool:
+def spread_hottest(draft: BalanceDraft, sender: int, mean: float, waited: float, said: str) -> bool:
     """Spread the hottest group of a processor if it alone is above the margin.
 
     False means that nothing speaks against moving other groups instead.
@@ -64,13 +64,13 @@ def spread_hottest(draft: Draft, sender: int, mean: float, waited: float, said: 
     return True
 
 
-def _stuck(draft: Draft, group: GroupLook, why: str) -> bool:
+def _stuck(draft: BalanceDraft, group: GroupLook, why: str) -> bool:
     draft.stuck.append(group.group)
     draft.reasons.append(f"cannot be balanced: {why}")
     return False
 
 
-def put_together(draft: Draft) -> None:
+def put_together(draft: BalanceDraft) -> None:
     """Put spread groups together that one processor can hold easily."""
     mean, policy = draft.mean(draft.loads), draft.policy
     if not draft.setting.movable:

@@ -31,8 +31,8 @@ from plait.workshop.experiments.cape_settings import (
     FLAT,
     OLD,
     SPEED,
+    CapeSetting,
     Measured,
-    Setting,
     mean,
     migration,
     set_1,
@@ -426,7 +426,7 @@ def _draw_race(report: Report, name: str, race: _Race) -> None:
 
 
 def _tracks(
-    setting: Setting, account: Account, options: TrackOptions | RateOptions, old: str = OLD
+    setting: CapeSetting, account: Account, options: TrackOptions | RateOptions, old: str = OLD
 ) -> list[Measured]:
     """T_PT of several streams."""
     return [
@@ -445,7 +445,7 @@ def _tracks(
 
 
 def _moves(
-    setting: Setting, options: MoveOptions | RateOptions, note: Note, text: str
+    setting: CapeSetting, options: MoveOptions | RateOptions, note: Note, text: str
 ) -> list[Recomputed]:
     """State recomputation of several streams."""
     note(f"{text}: recomputing")
@@ -453,7 +453,7 @@ def _moves(
     return [recompute(setting, start, options.seed + k) for k in range(options.repeats)]
 
 
-def _printed(setting: Setting, speed: float) -> float:
+def _printed(setting: CapeSetting, speed: float) -> float:
     _, b, c, d = setting.rates
     _, bc, cd = setting.sigmas
     return equation_8((b, c, d), (bc, cd), setting.window, terms_of(PAPER, "nested-loop")) / speed

@@ -309,7 +309,7 @@ class FindOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PlanVerdict:
     """One setting: whether a plan exists, and who found one."""
 
     number: int
@@ -321,7 +321,7 @@ class Verdict:
     removal: bool
 
 
-def verdict(streams: int, number: int, seed: int = 1) -> Verdict:
+def verdict(streams: int, number: int, seed: int = 1) -> PlanVerdict:
     """What every algorithm says of one setting.
 
     >>> found = verdict(4, 1)
@@ -331,7 +331,7 @@ def verdict(streams: int, number: int, seed: int = 1) -> Verdict:
     setting = draw(streams, number, seed)
     joins, budget = setting.joins(), setting.budget
     exists = bool(pareto_finder(joins, budget).plans)
-    return Verdict(
+    return PlanVerdict(
         number,
         setting,
         exists,
@@ -353,8 +353,8 @@ def exists(setting: QualifiedSetting) -> bool:
     return budget.holds(found.plan.cost) or bool(pareto_finder(joins, budget).plans)
 
 
-def _verdicts(options: FindOptions, note: Note) -> dict[int, list[Verdict]]:
-    found: dict[int, list[Verdict]] = {}
+def _verdicts(options: FindOptions, note: Note) -> dict[int, list[PlanVerdict]]:
+    found: dict[int, list[PlanVerdict]] = {}
     for n in range(options.fewest, options.most + 1):
         began = time.process_time()
         found[n] = []
@@ -368,7 +368,7 @@ def _verdicts(options: FindOptions, note: Note) -> dict[int, list[Verdict]]:
     return found
 
 
-def _percentage(verdicts: list[Verdict], attribute: str) -> float:
+def _percentage(verdicts: list[PlanVerdict], attribute: str) -> float:
     exist = [v for v in verdicts if v.exists]
     return 100 * sum(getattr(v, attribute) for v in exist) / len(exist) if exist else 100.0
 
