@@ -197,7 +197,7 @@ def fig10(options: MoveOptions, note: Note) -> Report:
         _series("equation 8 as printed", windows, printed, unit, dashed=True),
         _series("nested loops, timed", windows, timed, "this interpreter (ms)"),
     ]
-    errors = {form: _error(windows, measured, form) for form in _FORMS}
+    errors = {form: fit_error(windows, measured, form) for form in _FORMS}
     report.ratios = {
         "squared relative error of the best fit": errors,
         "measured / equation 8 as printed": {
@@ -478,10 +478,10 @@ def _fit(x: Sequence[float], y: Sequence[float], form: str) -> list[float]:
     return fitted
 
 
-def _error(x: Sequence[float], y: Sequence[float], form: str) -> float:
+def fit_error(x: Sequence[float], y: Sequence[float], form: str) -> float:
     """The mean squared relative error of the best fit of a form.
 
-    >>> _error([1.0, 2.0, 3.0, 4.0], [3.0, 5.0, 7.0, 9.0], "linear") < 1e-9
+    >>> fit_error([1.0, 2.0, 3.0, 4.0], [3.0, 5.0, 7.0, 9.0], "linear") < 1e-9
     True
     """
     fitted = _fit(x, y, form)
