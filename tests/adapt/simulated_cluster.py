@@ -46,6 +46,9 @@ class SimulatedCluster:
         rates = part_of(group.rates, group.spread, len(group.holders))
         return self.per_row * sum(rates) + self.per_pair * pairs_of(rates) * self.window
 
+    def nbytes(self, group: SimulatedGroup) -> float:
+        return 100 * sum(group.rates) * self.window
+
     def loads(self) -> list[float]:
         found = [0.0] * self.processors
         for group in self.groups:
@@ -68,7 +71,7 @@ class SimulatedCluster:
                 ProcessorLook(
                     p,
                     load * span,
-                    nbytes=float(sum(100 * sum(g.rates) for g in self.groups if p in g.holders))
+                    nbytes=sum(self.nbytes(g) for g in self.groups if p in g.holders)
                     if self.processors <= 10
                     else None,
                     results=round(matches[p] * span),
@@ -82,7 +85,7 @@ class SimulatedCluster:
                     g.holders,
                     tuple(round(r * span) for r in g.rates),
                     tuple(round(r * self.window) for r in g.rates),
-                    nbytes=100 * sum(g.rates) * self.window,
+                    nbytes=self.nbytes(g),
                     spread=g.spread,
                     moving=g.moving,
                 )

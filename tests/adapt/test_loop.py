@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.adapt.conftest import POLICY, QUERY, RATE
 
-from plait.adapt.loop import Step, advance, beginning
+from plait.adapt.loop import LoopStep, advance, beginning
 from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
 from plait.adapt.state import Loop
-from plait.adapt.told import Coming, Compared, Draw, Joined, Move, Moved, Sampled, Told
+from plait.adapt.told import ChangePlan, Coming, Compared, Draw, Joined, PlanChanged, Sampled, Told
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.jtree import Node, parse_shape
@@ -51,9 +51,11 @@ def evidence(draw: Draw) -> Sampled:
     return Sampled(steps, 0.001)
 
 
-def until_still(setting: Setting, loop: Loop, told: Told) -> tuple[Loop, Move | None, list[Step]]:
+def until_still(
+    setting: Setting, loop: Loop, told: Told
+) -> tuple[Loop, ChangePlan | None, list[LoopStep]]:
     """Tell the loop, draw what it asks for, and tell what comparing takes."""
-    steps: list[Step] = []
+    steps: list[LoopStep] = []
     while True:
         step = advance(setting, loop, told)
         loop, steps = step.loop, [*steps, step]
@@ -67,7 +69,7 @@ def until_still(setting: Setting, loop: Loop, told: Told) -> tuple[Loop, Move | 
 
 def run(
     setting: Setting, plan: Node, seconds: Sequence[int], loop: Loop | None = None
-) -> tuple[Loop, Move | None]:
+) -> tuple[Loop, ChangePlan | None]:
     loop, wish = loop or Loop.of(setting), None
     for second in seconds:
         loop, wish, _ = until_still(setting, loop, joined(second, plan))
@@ -123,7 +125,7 @@ def moved(loop: Loop, **more: Any) -> Loop:
     """The loop after it got what it asked for."""
     assert loop.asked is not None
     record = Migration(loop.asked.way.strategy, loop.asked.old, loop.asked.plan, start=3, end=3)
-    return advance(SETTING, loop, Moved(replace(record, **more))).loop
+    return advance(SETTING, loop, PlanChanged(replace(record, **more))).loop
 
 
 def test_a_plan_that_did_not_pay_is_left_again_and_banned() -> None:
@@ -158,7 +160,7 @@ def test_a_refusal_changes_nothing_but_the_wish() -> None:
     loop, wish = run(SETTING, WRONG, range(1, 20))
     assert wish is not None
     refused = Migration("moving-state", WRONG, RIGHT, start=3, end=3, refused="no room")
-    step = advance(SETTING, loop, Moved(refused))
+    step = advance(SETTING, loop, PlanChanged(refused))
     assert step.loop == replace(loop, asked=None)
     assert [(e.kind, e.data["refused"]) for e in step.events] == [("migrated", "no room")]
 
@@ -187,9 +189,9 @@ def test_rows_that_come_too_fast_for_the_memory_are_foreseen() -> None:
     loop = Loop.of(slow)
     for second in (1, 2, 3):
         loop = advance(slow, loop, joined(second, WRONG)).loop
-    assert advance(slow, loop, Coming(WRONG, [RATE] * 3, 4_000_000)) == Step(loop)
+    assert advance(slow, loop, Coming(WRONG, [RATE] * 3, 4_000_000)) == LoopStep(loop)
     step = advance(slow, loop, Coming(WRONG, [30 * RATE] * 3, 4_000_000))
-    assert isinstance(step.wish, Move) and step.wish.plan != WRONG
+    assert isinstance(step.wish, ChangePlan) and step.wish.plan != WRONG
     assert step.wish.decision.resource == "memory" and step.loop.asked == step.wish
     assert [event.kind for event in step.events][:1] == ["compared"]
     assert advance(SETTING, loop, Coming(WRONG, [30 * RATE] * 3, 4_000_000)).wish is None

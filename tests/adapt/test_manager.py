@@ -151,6 +151,20 @@ def test_the_load_asks_for_more_and_fewer_processors() -> None:
     assert len(found.active) == 1
 
 
+@pytest.mark.parametrize("delay", [1, 5])
+def test_who_is_short_of_memory_gives_away_what_is_too_much_and_no_more(delay: int) -> None:
+    """While groups are on the way, their bytes are still at the sender: once is enough."""
+    found = cluster(4, delay=delay)
+    for g, group in enumerate(found.groups):
+        group.holders = (0,) if g < 50 else (g % 3 + 1,)
+    most = 30 * found.nbytes(found.groups[0])
+    found.run(setting(memory=most, headroom=0.0, margin=9.0), 3 * delay)
+    held = [sum(found.nbytes(g) for g in found.groups if p in g.holders) for p in range(4)]
+    assert max(held) <= most
+    assert len(found.wishes) == 1, "it is asked for once"
+    assert sum(len(m.groups) for m in found.began) == 30, "up to the mean"
+
+
 def test_the_manager_survives_as_plain_data_at_every_look() -> None:
     found = cluster(4)
     found.groups[0].rates = (3000.0, 20.0)

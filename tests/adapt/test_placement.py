@@ -24,7 +24,7 @@ from plait.adapt.placement import (
 from plait.errors import PolicyError
 from plait.optimize.site_cost import NESTED_LOOP, StreamStatistics, one_way, paper_setting
 from plait.optimize.site_greedy import greedy, violations
-from plait.plan.sites import Jep, Link, Sep, Update, fully_connected, operator_sets
+from plait.plan.sites import Jep, Sep, SiteLink, Update, fully_connected, operator_sets
 from plait.workshop.workloads.site_settings import random_site_setting, random_statistics
 
 USUAL = StreamStatistics(100, 0.01, 150, 0.5)
@@ -132,7 +132,7 @@ def test_a_window_comes_from_home_or_over_the_quickest_link() -> None:
         {"a": "n1", "b": "n2", "c": "n3", "d": "n4"},
         0.005,
         1000.0,
-        others=[Link("n3", "n4", 0.005, 5000.0)],
+        others=[SiteLink("n3", "n4", 0.005, 5000.0)],
     )
     keep_a = frozenset({Update("a")})
     needs = {"n4": keep_a}

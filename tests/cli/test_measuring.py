@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import typer
@@ -13,9 +12,12 @@ from plait.cli import measuring
 from plait.errors import PlaitError
 from plait.workshop.bench.comparisons import Smaller
 from plait.workshop.bench.report import Report, Series, by_paper, by_project
+from plait.workshop.experiments import registry
 
 
-def registry(ours: Smaller) -> SimpleNamespace:
+def register(monkeypatch: pytest.MonkeyPatch, ours: Smaller) -> None:
+    """One experiment, with a claim of a paper that is contradicted and one of the project."""
+
     def run(name: str, options: object, note: object) -> Report:
         del options, note
         report = Report(name, {}, seed="000")
@@ -26,13 +28,14 @@ def registry(ours: Smaller) -> SimpleNamespace:
         ]
         return report
 
-    return SimpleNamespace(names=lambda: ["cape/fig9"], run=run)
+    monkeypatch.setattr(registry, "names", lambda: ["cape/fig9"])
+    monkeypatch.setattr(registry, "run", run)
 
 
 def test_a_contradicted_paper_is_shown_and_does_not_fail(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(measuring, "_registry", lambda _: registry(Smaller([1.0], [2.0])))
+    register(monkeypatch, Smaller([1.0], [2.0]))
     measuring.measure("experiment", "cape/fig9", False, None, None, [])
     shown = capsys.readouterr().out
     assert "contradicted  section 6: it is less" in shown
@@ -43,7 +46,7 @@ def test_a_contradicted_paper_is_shown_and_does_not_fail(
 def test_a_claim_of_the_project_that_the_run_contradicts_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(measuring, "_registry", lambda _: registry(Smaller([2.0], [1.0])))
+    register(monkeypatch, Smaller([2.0], [1.0]))
     with pytest.raises(typer.Exit):
         measuring.measure("experiment", "cape/fig9", False, None, None, [])
     assert "FAILS  ours is less" in capsys.readouterr().out
@@ -55,7 +58,7 @@ def test_a_claim_of_the_project_that_the_run_contradicts_fails(
 def test_all_write_their_figures_and_the_page(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(measuring, "_registry", lambda _: registry(Smaller([1.0], [2.0])))
+    register(monkeypatch, Smaller([1.0], [2.0]))
     monkeypatch.chdir(tmp_path)
     figures = tmp_path / "figures"
     measuring.measure_all(figures, run=True, report=False)

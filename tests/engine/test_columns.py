@@ -307,8 +307,13 @@ def test_byte_strings_are_where_arrow_says(type_: pa.DataType) -> None:
 def test_the_heap_of_a_small_string_column_is_never_overrun() -> None:
     ring = Ring()
     column = BytesColumn(ring, "s", pa.string())
-    for sizes in ([250] * 4, [300], [340, 1], [2000]):
+    for letter, sizes in zip("abcd", ([250] * 4, [300], [340, 1], [2000]), strict=True):
+        values = [letter * size for size in sizes]
         ring.reserve(len(sizes))
-        column.write(pa.array(["x" * size for size in sizes]), ring.extend(len(sizes)))
-        assert column._end - column._base <= len(column._heap)
+        runs = ring.extend(len(sizes))
+        column.write(pa.array(values), runs)
+        saved = column.to_state()
+        assert saved["end"] - saved["base"] <= column.nbytes
+        places = [p for run in runs for p in range(run.start, run.stop)]
+        assert column.gather(np.array(places, np.int32)).to_pylist() == values
         ring.drop(len(sizes) - 1)

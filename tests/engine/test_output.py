@@ -10,7 +10,7 @@ import pytest
 
 from plait.engine.columns import TooManyBytes
 from plait.engine.ingest import Arrivals
-from plait.engine.output import Output
+from plait.engine.output import ResultRows
 from plait.engine.states import BaseWindow, Tuples
 from plait.kernels.jit import Positions
 from plait.query.bounds import global_window
@@ -34,7 +34,7 @@ def query_of(select: Sequence[Selected] = (), conditions: Sequence[Expr] = ()) -
     return make_query(streams, [keys, *conditions], global_window(2, 10), select)
 
 
-def filled(query: Query, longest: int = 1000) -> tuple[Output, Tuples]:
+def filled(query: Query, longest: int = 1000) -> tuple[ResultRows, Tuples]:
     """Four tuples of each stream, and every tuple of `a` with two of `b`."""
     bases = []
     for stream, texts in enumerate((["aa", "", None, "d"], ["x", "yy", None, "zzz"])):
@@ -45,7 +45,7 @@ def filled(query: Query, longest: int = 1000) -> tuple[Output, Tuples]:
         bases.append(base)
     left: Positions = np.array([0, 0, 1, 1, 2, 2, 3, 3], np.int32)
     right: Positions = np.array([0, 1, 2, 3, 0, 1, 2, 3], np.int32)
-    return Output(query, bases), {0: left, 1: right}
+    return ResultRows(query, bases), {0: left, 1: right}
 
 
 def everything() -> list[Selected]:
@@ -146,7 +146,7 @@ def selected(type_: pa.DataType, texts: list[str | None]) -> pa.RecordBatch:
     base, n = BaseWindow(query, 0, [(0,)], 64), len(texts)
     arrived = Arrivals(np.arange(n), {0: np.arange(n)}, {"s": pa.array(texts)})
     positions = base.append(arrived, 0, n)
-    (batch,) = Output(query, [base]).batches({0: positions})
+    (batch,) = ResultRows(query, [base]).batches({0: positions})
     assert batch.schema == query.schema, "as announced"
     return batch
 

@@ -24,7 +24,7 @@ from plait.plan.boxes import boxes
 from plait.plan.enumerate import sample_plan
 from plait.plan.examples import chain, clique
 from plait.plan.jtree import Join, Leaf, Node, check_plan, joined, joins, parse_shape
-from plait.plan.migration import Order, Strategy
+from plait.plan.migration import ResultOrder, Strategy
 from plait.plan.steps import stream_set
 from plait.query.query import Query
 from plait.workshop.laws.checks import difference, expected
@@ -34,7 +34,7 @@ from plait.workshop.laws.processors import Cluster
 from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
 
 SEEDS = st.integers(0, 10**6)
-WAYS: list[tuple[Strategy, Order]] = [
+WAYS: list[tuple[Strategy, ResultOrder]] = [
     ("parallel-track", "any"),
     ("parallel-track", "timestamp"),
     ("moving-state", "any"),
@@ -120,7 +120,7 @@ def test_plans_that_differ_inside_do() -> None:
 
 @pytest.mark.parametrize("way", WAYS, ids=" ".join)
 @pytest.mark.parametrize("which", PAIRS)
-def test_oracle_every_instant(which: str, way: tuple[Strategy, Order]) -> None:
+def test_oracle_every_instant(which: str, way: tuple[Strategy, ResultOrder]) -> None:
     shapes = PAIRS[which]
     size = len(set(shapes[0]) & set("abcdef"))
     history = lagging_history(clique(size), batches=6, rows=3, seed=size, keys=2)

@@ -28,7 +28,7 @@ from plait.node.store import Engines
 from plait.plan.enumerate import all_plans, sample_plan
 from plait.plan.examples import chain, clique, cycle, star
 from plait.plan.jtree import Node
-from plait.plan.migration import Order, Strategy
+from plait.plan.migration import ResultOrder, Strategy
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query
 from plait.workshop.laws.checks import difference, expected
@@ -37,7 +37,7 @@ from plait.workshop.laws.lagging import lagging_history
 from plait.workshop.laws.processors import Cluster
 from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
 
-Way = tuple[Strategy, Order]
+Way = tuple[Strategy, ResultOrder]
 MOVING: Way = ("moving-state", "any")
 PARALLEL: Way = ("parallel-track", "any")
 HELD_BACK: Way = ("parallel-track", "timestamp")
@@ -200,7 +200,7 @@ def test_oracle_queued_migrations_have_their_turn(seed: int) -> None:
 # --- the order of results ------------------------------------------------------------------------
 
 
-def out_of_order(history: History, old: Node, new: Node, instant: int, order: Order) -> int:
+def out_of_order(history: History, old: Node, new: Node, instant: int, order: ResultOrder) -> int:
     """Pairs of results that break lemma 2.1: no timestamp of the earlier one is the smaller.
 
     Ties count as order. Within a batch outside the migration stage the engine promises nothing.

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from plait.plan.enumerate import sample_plan
 from plait.workshop.laws.checks import difference
+from plait.workshop.laws.drawn_moves import Restless
 from plait.workshop.laws.histories import History, Row, cases, crowds
-from plait.workshop.laws.hosts import Answer, any_plan, definition
-from plait.workshop.laws.moves import Restless
+from plait.workshop.laws.hosts import HostAnswer, any_plan, definition
 from plait.workshop.laws.policies import Lies, eager
 from plait.workshop.laws.processors import Cluster
 from plait.workshop.laws.tunings import drawn_tuning
@@ -49,7 +49,7 @@ def long_history(seed: int) -> History:
 
 def check(history: History, processors: int, seed: int, *, adaptive: bool) -> Restless:
     """Run a history with a restless manager; the answer is that of the definition."""
-    chance, query, answer = Random(seed), history.query, Answer()
+    chance, query, answer = Random(seed), history.query, HostAnswer()
     tuning = replace(history.tuning, groups=chance.choice((1, 2, 3, 8)))
     cluster = Cluster(
         query,

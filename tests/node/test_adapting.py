@@ -18,7 +18,7 @@ from plait.adapt.events import Event
 from plait.adapt.knowledge import Knowledge
 from plait.adapt.setting import Setting
 from plait.engine.driver import Engine
-from plait.engine.migrate.strategy import Migrated, migrate
+from plait.engine.migrate.strategy import MigrationDone, migrate
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import MigrationError
 from plait.hosts.local.host import LocalRun
@@ -212,7 +212,7 @@ def test_what_waited_in_an_engine_that_is_replaced_comes_out(
     wanted = sum(plain.push(batch).num_rows for batch in told)
     extra = pa.RecordBatch.from_pylist([{}] * 3, QUERY.schema)
 
-    def with_more(*given: Any, **named: Any) -> Migrated:
+    def with_more(*given: Any, **named: Any) -> MigrationDone:
         done = migrate(*given, **named)
         return done._replace(waited=[*done.waited, extra])
 
@@ -226,7 +226,7 @@ def test_what_waited_in_an_engine_that_is_replaced_comes_out(
 
 
 def test_a_migration_that_is_refused_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> Migrated:
+    def refuse(*_: Any, **__: Any) -> MigrationDone:
         raise MigrationError("there is no room", remedy="wait")
 
     monkeypatch.setattr(node, "migrate", refuse)

@@ -25,7 +25,7 @@ from plait.optimize.site_cost import (
     sep_costs,
 )
 from plait.optimize.site_greedy import greedy
-from plait.plan.sites import Link, Placement, Sep, fully_connected
+from plait.plan.sites import Placement, Sep, SiteLink, fully_connected
 from plait.workshop.workloads.site_settings import random_site_setting, random_statistics
 
 
@@ -109,7 +109,7 @@ def test_equal_costs_are_placed_at_the_source() -> None:
 def test_the_link_that_is_used_counts() -> None:
     """After a join at the source, tuples are still there, whatever they were joined with."""
     homes = {"a": "n1", "b": "n2", "c": "n3"}
-    slow = Link("n1", "n3", 9.0, 1000.0)
+    slow = SiteLink("n1", "n3", 9.0, 1000.0)
     sites = fully_connected(homes, 0.001, 1e6, others=[slow])
     known = {s: StreamStatistics(10, 0.1, 100, 1.0) for s in homes}
     setting = SiteSetting(sites, known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plait.optimize.volumes import Sampled, Uniform, volumes_of
+from plait.optimize.volumes import SampledVolumes, Uniform, volumes_of
 from plait.query.bounds import Constraint, close
 
 W = 5.0
@@ -17,7 +17,7 @@ def _global(streams: int) -> tuple[tuple[float, ...], ...]:
 @pytest.mark.parametrize("streams", [0b1, 0b11, 0b111, 0b1111])
 @pytest.mark.parametrize("lag", [0.0, 0.4])
 def test_closed_forms_agree_with_draws(streams: int, lag: float) -> None:
-    exact, drawn = Uniform(W, (lag,) * 5), Sampled(_global(5), (lag,) * 5)
+    exact, drawn = Uniform(W, (lag,) * 5), SampledVolumes(_global(5), (lag,) * 5)
     for name in ("total", "live", "held", "longest"):
         assert getattr(drawn, name)(streams) == pytest.approx(
             getattr(exact, name)(streams), rel=0.03
@@ -27,7 +27,7 @@ def test_closed_forms_agree_with_draws(streams: int, lag: float) -> None:
 
 
 def test_the_last_tuple_belongs_to_someone() -> None:
-    drawn = Sampled(((0, 3, 4), (2, 0, 6), (1, 2, 0)), (0.0,) * 3)
+    drawn = SampledVolumes(((0, 3, 4), (2, 0, 6), (1, 2, 0)), (0.0,) * 3)
     whole = sum(drawn.last(0b111, 1 << i) for i in range(3))
     assert whole == pytest.approx(drawn.total(0b111))
 
@@ -42,12 +42,12 @@ def test_an_interval_by_hand() -> None:
 
 
 def test_a_tuple_of_one_batch_counts_for_the_higher_stream() -> None:
-    drawn = Sampled(_global(2), (0.0, 0.0), batch=1.0)
+    drawn = SampledVolumes(_global(2), (0.0, 0.0), batch=1.0)
     # Pairs of one batch are b of the 2 W: half of them change sides.
     assert drawn.last(0b11, 0b01) == pytest.approx(W - 0.5, rel=0.03)
     assert drawn.last(0b11, 0b10) == pytest.approx(W + 0.5, rel=0.03)
 
 
 def test_draws_are_the_same_every_time() -> None:
-    first, second = (Sampled(_global(4), (0.0,) * 4) for _ in range(2))
+    first, second = (SampledVolumes(_global(4), (0.0,) * 4) for _ in range(2))
     assert first.live(0b111) == second.live(0b111)

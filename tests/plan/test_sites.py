@@ -20,12 +20,12 @@ from plait.errors import (
 from plait.plan.sites import (
     Flow,
     Jep,
-    Link,
     OneWayJoin,
     Operator,
     Placement,
     Sep,
     Ship,
+    SiteLink,
     Sites,
     Update,
     check_jep,
@@ -168,7 +168,7 @@ def two(**given: Any) -> Sites:
     usual: dict[str, Any] = {
         "names": ("n1", "n2"),
         "homes": (("a", "n1"), ("b", "n2")),
-        "links": (Link("n1", "n2", 0.1, 1.0), Link("n2", "n1", 0.1, 1.0)),
+        "links": (SiteLink("n1", "n2", 0.1, 1.0), SiteLink("n2", "n1", 0.1, 1.0)),
         "results": "here",
     }
     return Sites(**usual | given)
@@ -189,18 +189,18 @@ def two(**given: Any) -> Sites:
             "the stream b arrives at an unknown site 'm2'; known: n1, n2",
         ),
         (
-            {"links": (Link("n1", "n2", 0.1, 1.0),)},
+            {"links": (SiteLink("n1", "n2", 0.1, 1.0),)},
             LinkWithoutRate,
             "the link from n2 to n1 has no transmission rate; give latency and rate for each "
             "pair of sites, in both directions",
         ),
         (
-            {"links": (Link("n1", "x", 0.1, 1.0),)},
+            {"links": (SiteLink("n1", "x", 0.1, 1.0),)},
             UnknownSite,
             "there is a link from n1 to x, but no site 'x'; known: n1, n2",
         ),
         (
-            {"links": (Link("n1", "n2", 0.1, 1.0), Link("n1", "n2", 0.2, 1.0))},
+            {"links": (SiteLink("n1", "n2", 0.1, 1.0), SiteLink("n1", "n2", 0.2, 1.0))},
             SiteError,
             "the link 'n1 → n2' is there twice; name it once",
         ),
@@ -228,18 +228,18 @@ def test_sites_that_make_no_sense_are_refused(
 @pytest.mark.parametrize("rate", [0, -1.0, float("nan"), float("inf"), None, True, "fast"])
 def test_a_link_without_a_rate_is_refused(rate: Any) -> None:
     with pytest.raises(LinkWithoutRate, match=r"^the link from n1 to n2 has the transmission rate"):
-        Link("n1", "n2", 0.0, rate)
+        SiteLink("n1", "n2", 0.0, rate)
 
 
 @pytest.mark.parametrize("latency", [-1.0, float("nan"), float("inf"), None, False])
 def test_a_latency_that_is_none_is_refused(latency: Any) -> None:
     with pytest.raises(SiteError, match=r"^the link from n1 to n2 has the latency"):
-        Link("n1", "n2", latency, 1.0)
+        SiteLink("n1", "n2", latency, 1.0)
 
 
 def test_a_link_from_a_site_to_itself_is_refused() -> None:
     with pytest.raises(SiteError, match=r"leads nowhere; what stays at a site needs no link"):
-        Link("n1", "n1", 0.0, 1.0)
+        SiteLink("n1", "n1", 0.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from plait.errors import SiteError
-from plait.plan.sites import Flow, Jep, Link, Operator, Sep, Ship, Update, fully_connected
+from plait.plan.sites import Flow, Jep, Operator, Sep, Ship, SiteLink, Update, fully_connected
 from plait.plan.sites_explain import explain, in_order, way
 
 Golden = Callable[[str, str], None]
@@ -28,7 +28,7 @@ def test_golden_shared_sites_and_slow_links(golden: Golden) -> None:
         {"trades": "new york", "quotes": "new york", "news": "oslo", "orders": "rome"},
         0.002,
         5e6,
-        others=[Link("oslo", "rome", 1.5, 800.0), Link("rome", "oslo", 0.2, 2e9)],
+        others=[SiteLink("oslo", "rome", 1.5, 800.0), SiteLink("rome", "oslo", 0.2, 2e9)],
     )
     seps = (
         Sep("trades", ("quotes", "news", "orders"), (0, 1, 0)),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plait.errors import PlanError
-from plait.plan.sites import Jep, Link, Placement, Sep, Sites, fully_connected
+from plait.plan.sites import Jep, Placement, Sep, SiteLink, Sites, fully_connected
 from plait.plan.sites_serde import dumps, from_dict, loads, to_dict
 
 SITES = fully_connected({"a": "n1", "b": "n2"}, 0.005, 128_000.0)
@@ -26,7 +26,7 @@ def plans(draw: st.DrawFn) -> tuple[Sites, Jep]:
     homes = tuple((stream, draw(st.sampled_from(named))) for stream in streams)
     names = tuple(dict.fromkeys(site for _, site in homes))
     links = tuple(
-        Link(o, t, draw(st.floats(0, 1e9)), draw(st.floats(1e-9, 1e18)))
+        SiteLink(o, t, draw(st.floats(0, 1e9)), draw(st.floats(1e-9, 1e18)))
         for o in names
         for t in names
         if o != t

@@ -10,7 +10,6 @@ import pyarrow as pa
 from plait.protocol.messages import Move
 from plait.query.query import Query
 from plait.route.groups import cells_of, shares_of
-from plait.route.packets import Packer, rows_by_group
 from plait.route.routing import Routing, route
 from plait.route.table import Table
 from plait.workshop.workloads.keyed import keyed_query
@@ -88,13 +87,3 @@ def test_a_row_goes_to_the_same_place_whoever_reads_it() -> None:
     for share in shares_of(routing.at(table), QUERY, 0, shuffled, cells):
         numbers = order if share.rows is None else order[share.rows]
         assert all(one[n] == share.processor for n in numbers.tolist())
-
-
-def test_beats_count_the_rows_of_each_group() -> None:
-    routing = route(QUERY.graph, 2, groups=4, seed=1)
-    packets = list(Packer(QUERY, 0, routing).pack([rows()]))
-    beats = [p for p in packets if p.body is None]
-    counted = [rows_by_group(p.groups or b"") for p in beats]
-    assert sum(sum(c.values()) for c in counted) == 200
-    wanted = Counter(cells_of(routing, QUERY, 0, rows()).tolist())
-    assert sum((Counter(c) for c in counted), Counter()) == wanted

@@ -34,7 +34,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping
 
-from plait.adapt.balance_draft import BalanceSetting, BalanceStanding, Draft, Overload, several
+from plait.adapt.balance_draft import (
+    BalanceDraft,
+    BalanceSetting,
+    BalanceStanding,
+    Overload,
+    several,
+)
 from plait.adapt.cluster import GroupLook, Look
 from plait.adapt.hot_groups import put_together, spread_hottest
 from plait.adapt.participation import leave_behind, who_takes_part
@@ -52,7 +58,7 @@ def rebalance(setting: BalanceSetting, look: Look, standing: BalanceStanding) ->
     >>> decision.kind, decision.moves[0].groups, decision.moves[0].receivers
     ('move', (0, 1), (1,))
     """
-    draft = Draft(setting, look, standing)
+    draft = BalanceDraft(setting, look, standing)
     if (change := who_takes_part(draft)) is not None:
         return change
     leave_behind(draft)
@@ -70,6 +76,7 @@ class _Takers:
         self._heap = [(level, p) for p, level in self.levels.items()]
         heapq.heapify(self._heap)
         self._changed: dict[int, float] = {}
+        self._skipped: dict[int, float] = {}
 
     def least(self) -> tuple[float, int] | None:
         """The level and number of the one with the least."""
@@ -89,8 +96,16 @@ class _Takers:
             if processor in self.levels:
                 self._changed.setdefault(processor, self.levels.pop(processor))
 
+    def skip(self, processor: int) -> None:
+        """This one takes nothing more until `done`."""
+        self._skipped[processor] = self.levels.pop(processor)
+
     def done(self, *, undo: bool = False) -> None:
         """What was taken since the last time holds, or is undone."""
+        for processor, level in self._skipped.items():
+            self.levels[processor] = level
+            heapq.heappush(self._heap, (level, processor))
+        self._skipped = {}
         for processor, level in self._changed.items() if undo else ():
             self.levels[processor] = level
             heapq.heappush(self._heap, (level, processor))
@@ -98,7 +113,7 @@ class _Takers:
 
 
 def _filled(
-    draft: Draft,
+    draft: BalanceDraft,
     sender: int,
     level: float,
     weights: Mapping[int, float | None],
@@ -113,18 +128,20 @@ def _filled(
         if least >= aim or (len(given) >= draft.left and receiver not in given):
             break
         amount, most = min(level - aim, aim - least), (level - least) / 2
-        chosen = groups_to_move(list(free.items()), amount, most)
+        room = draft.room_of(receiver) - sum(g.nbytes or 0.0 for g in given.get(receiver, []))
+        small_enough = {g: w for g, w in free.items() if _fits(draft, groups[g], room)}
+        chosen = groups_to_move(list(small_enough.items()), amount, most)
         if not chosen:
             # One group may be more than the receiver lacks, and still less than hurts.
-            small = min(((w, g) for g, w in free.items() if w), default=None)
+            small = min(((w, g) for g, w in small_enough.items() if w), default=None)
             chosen = () if small is None or small[0] > most else (small[1],)
-        fitting = _fitting(draft, receiver, given.get(receiver, []), [groups[g] for g in chosen])
-        if not chosen:
+        if not chosen and len(small_enough) == len(free):
             # Where the one with the least can take none, nobody can.
             break
-        if not fitting:
-            takers.drop([receiver])
+        if not chosen:
+            takers.skip(receiver)
             continue
+        fitting = _fitting(draft, room, [groups[g] for g in chosen])
         moved = sum(free.pop(g.group) or 0.0 for g in fitting)
         level -= moved
         takers.take(receiver, moved)
@@ -132,26 +149,25 @@ def _filled(
     return given
 
 
-def _fitting(
-    draft: Draft, receiver: int, coming: list[GroupLook], chosen: list[GroupLook]
-) -> list[GroupLook]:
-    """As many of the chosen groups as the receiver has memory for."""
-    if draft.policy.memory is None:
-        return chosen
-    room = draft.room - draft.nbytes.get(receiver, float("inf"))
-    room -= sum(g.nbytes or 0.0 for g in coming)
+def _fits(draft: BalanceDraft, group: GroupLook, room: float) -> bool:
+    """Whether a group fits into so many bytes; if its size is unknown, it does not."""
+    return draft.policy.memory is None or (group.nbytes is not None and group.nbytes <= room)
+
+
+def _fitting(draft: BalanceDraft, room: float, chosen: list[GroupLook]) -> list[GroupLook]:
+    """As many of the chosen groups as there is memory for."""
     fitting = []
     for group in chosen:
-        if group.nbytes is not None and group.nbytes <= room:
+        if _fits(draft, group, room):
             fitting.append(group)
-            room -= group.nbytes
+            room -= group.nbytes or 0.0
     return fitting
 
 
 # -- memory
 
 
-def _short_of_memory(draft: Draft) -> None:
+def _short_of_memory(draft: BalanceDraft) -> None:
     """A processor with more state than it may have gives some away at once."""
     limit = draft.policy.memory
     if limit is None or not draft.setting.movable:
@@ -177,7 +193,7 @@ def _short_of_memory(draft: Draft) -> None:
 # -- work
 
 
-def _overloaded(draft: Draft) -> None:
+def _overloaded(draft: BalanceDraft) -> None:
     """Processors above the margin give groups away, or spread one that is too hot."""
     policy, measure = draft.policy, draft.measure
     known = [p for p in draft.active if p in measure]
@@ -236,7 +252,7 @@ def _overloaded(draft: Draft) -> None:
 
 
 def _relieve(
-    draft: Draft, sender: int, mean: float, waited: float, said: str, takers: _Takers
+    draft: BalanceDraft, sender: int, mean: float, waited: float, said: str, takers: _Takers
 ) -> None:
     """The sender gives groups to those with the least, if that is worth it."""
     policy, level = draft.policy, draft.measure[sender]
@@ -244,7 +260,7 @@ def _relieve(
     given = _filled(draft, sender, level, weights, mean, takers)
     if not given:
         takers.done(undo=True)
-        draft.reasons.append(f"{said}; {_why_none(draft, level, weights, takers)}")
+        draft.reasons.append(f"{said}; {_why_none(draft, level, mean, weights, takers)}")
         return
     moves = [draft.move(sender, r, groups) for r, groups in sorted(given.items())]
     relief = sum(weights[g] or 0.0 for move in moves for g in move.groups)
@@ -265,7 +281,11 @@ def _relieve(
 
 
 def _why_none(
-    draft: Draft, level: float, weights: Mapping[int, float | None], takers: _Takers
+    draft: BalanceDraft,
+    level: float,
+    mean: float,
+    weights: Mapping[int, float | None],
+    takers: _Takers,
 ) -> str:
     """Why a processor above the margin keeps its groups."""
     known = {g: w for g, w in weights.items() if w}
@@ -274,6 +294,8 @@ def _why_none(
         return "nothing is known of its groups" if unknown else "it has no group to give"
     if (found := takers.least()) is None:
         return "no processor is free to take groups now"
+    if found[0] >= mean:
+        return "no processor has less than the mean now"
     smallest, most = min(known.values()), (level - found[0]) / 2
     if smallest <= most:
         return "no processor has memory for one of its groups"
@@ -286,7 +308,7 @@ def _why_none(
     )
 
 
-def _shown(draft: Draft, processor: int, mean: float) -> str:
+def _shown(draft: BalanceDraft, processor: int, mean: float) -> str:
     if draft.policy.by == "memory":
         return f"{draft.nbytes[processor]:,.0f} bytes, the mean is {mean:,.0f}"
     return f"a load of {draft.loads[processor]:.3g}, the mean is {mean:.3g}"

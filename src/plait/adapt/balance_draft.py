@@ -71,9 +71,11 @@ class BalanceStanding:
     """Of the next move."""
     pressed: int = 0
     """For how many looks in a row the load has asked for more processors, or (below 0) for less."""
+    coming: Mapping[int, float] = field(default_factory=dict)
+    """Bytes of state that moves under way bring to a processor, or (below 0) take from it."""
 
 
-class Draft:
+class BalanceDraft:
     """Loads and memory as they will be after the moves so far, and the reasons."""
 
     def __init__(self, setting: BalanceSetting, look: Look, standing: BalanceStanding) -> None:
@@ -86,7 +88,8 @@ class Draft:
         self.nbytes: dict[int, float] = {}
         for p, found in self.processors.items():
             if found.nbytes is not None or not self.held[p]:
-                self.nbytes[p] = found.nbytes or 0.0
+                # What is on the way must not be sent away, or find its place taken, twice.
+                self.nbytes[p] = max(0.0, (found.nbytes or 0.0) + standing.coming.get(p, 0.0))
         self.before = max(self.loads.values(), default=None)
         self.moves: list[GroupMove] = []
         self.taken: set[int] = set()
@@ -117,6 +120,12 @@ class Draft:
         """Bytes of state that a processor should have at most."""
         memory = self.policy.memory
         return float("inf") if memory is None else memory * (1 - self.policy.headroom)
+
+    def room_of(self, processor: int) -> float:
+        """Bytes of state that a processor can still take; if that is unknown, none."""
+        if self.policy.memory is None:
+            return float("inf")
+        return self.room - self.nbytes.get(processor, float("inf"))
 
     def mean(self, measure: Mapping[int, float]) -> float:
         """What each processor that takes part would have if all had the same."""
@@ -172,8 +181,7 @@ class Draft:
         """Whether a group fits into a processor's memory; if that is unknown, it does not."""
         if self.policy.memory is None or processor in group.holders:
             return True
-        held = self.nbytes.get(processor)
-        return held is not None and group.nbytes is not None and held + group.nbytes <= self.room
+        return group.nbytes is not None and group.nbytes <= self.room_of(processor)
 
     # -- moves
 

@@ -7,12 +7,12 @@ it stays as it is.
 
 from __future__ import annotations
 
-from plait.adapt.balance_draft import Draft, several
+from plait.adapt.balance_draft import BalanceDraft, several
 from plait.adapt.cluster import GroupLook, Work
 from plait.adapt.spreading import best_spread, whole_work
 
 
-def spread_hottest(draft: Draft, sender: int, mean: float, waited: float, said: str) -> bool:
+def spread_hottest(draft: BalanceDraft, sender: int, mean: float, waited: float, said: str) -> bool:
     """Spread the hottest group of a processor if it alone is above the margin.
 
     False means that nothing speaks against moving other groups instead.
@@ -29,7 +29,8 @@ def spread_hottest(draft: Draft, sender: int, mean: float, waited: float, said: 
     said = f"{said}; group {group.group} alone takes {load:.3g}, so moving it cannot help"
     if not policy.spread:
         return _stuck(draft, group, f"{said}, and it may not be spread")
-    if any(h != sender and draft.hindrance(h, "from") for h in group.holders):
+    others = [h for h in group.holders if h != sender]
+    if any(h not in draft.loads or draft.hindrance(h, "from") for h in others):
         draft.reasons.append(f"{said}; another of its holders is left alone for now")
         return True
     whole = work if len(group.holders) == 1 else whole_work(group, work)
@@ -63,13 +64,13 @@ def spread_hottest(draft: Draft, sender: int, mean: float, waited: float, said: 
     return True
 
 
-def _stuck(draft: Draft, group: GroupLook, why: str) -> bool:
+def _stuck(draft: BalanceDraft, group: GroupLook, why: str) -> bool:
     draft.stuck.append(group.group)
     draft.reasons.append(f"cannot be balanced: {why}")
     return False
 
 
-def put_together(draft: Draft) -> None:
+def put_together(draft: BalanceDraft) -> None:
     """Put spread groups together that one processor can hold easily."""
     mean, policy = draft.mean(draft.loads), draft.policy
     if not draft.setting.movable:

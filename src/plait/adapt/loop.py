@@ -24,9 +24,9 @@ from plait.adapt.guard import Trial, judge
 from plait.adapt.knowledge import Seen, geometry
 from plait.adapt.pursuit import Pursuit
 from plait.adapt.setting import Setting
-from plait.adapt.state import Comparison, Look, Loop, Price
+from plait.adapt.state import Comparison, Loop, PieceLook, Price
 from plait.adapt.strategy import way_to
-from plait.adapt.told import Coming, Compared, Joined, Move, Moved, Sampled, Told, Wish
+from plait.adapt.told import ChangePlan, Coming, Compared, Joined, PlanChanged, Sampled, Told, Wish
 from plait.adapt.when import due, estimates, expected_rates, steady, wanted_sample
 from plait.optimize.model import Cost, Model
 from plait.optimize.statistics import ROWS_PER_SECOND, Estimate, Statistics, statistics_to_dict
@@ -45,7 +45,7 @@ _SAMPLES = 3
 """Samples in a row, at most, to settle a doubt or to learn what a decision hangs on."""
 
 
-class Step(NamedTuple):
+class LoopStep(NamedTuple):
     """What the loop remembers after it was told something, what it asks for, and what happened."""
 
     loop: Loop
@@ -56,7 +56,7 @@ class Step(NamedTuple):
     """Whether plans were compared: then the loop must be told how long this step took."""
 
 
-def advance(setting: Setting, loop: Loop, told: Told) -> Step:
+def advance(setting: Setting, loop: Loop, told: Told) -> LoopStep:
     """What the loop makes of what it is told."""
     match told:
         case Joined():
@@ -67,7 +67,7 @@ def advance(setting: Setting, loop: Loop, told: Told) -> Step:
             return _sampled(setting, loop, told)
         case Compared():
             return _after_comparison(setting, loop, told)
-        case Moved():
+        case PlanChanged():
             return _moved(loop, told)
 
 
@@ -90,7 +90,7 @@ def beginning(setting: Setting, plan: Node) -> Event:
 # -- rows were joined
 
 
-def _joined(setting: Setting, loop: Loop, told: Joined) -> Step:
+def _joined(setting: Setting, loop: Loop, told: Joined) -> LoopStep:
     loop = _seen(setting, loop, told)
     events: tuple[Event, ...] = ()
     if loop.course.following and not told.migrating:
@@ -99,10 +99,10 @@ def _joined(setting: Setting, loop: Loop, told: Joined) -> Step:
             events = (_event(loop, "ended", **{**told.ended.to_dict(), "plan": plan}),)
         loop = replace(loop, course=replace(loop.course, following=""))
     if told.migrating:
-        return Step(loop, None, events)
-    loop = replace(loop, look=Look(told.plan))
+        return LoopStep(loop, None, events)
+    loop = replace(loop, look=PieceLook(told.plan))
     if draw := wanted_sample(setting, loop):
-        return Step(loop, draw, events)
+        return LoopStep(loop, draw, events)
     return _judged(setting, loop, events)
 
 
@@ -147,7 +147,7 @@ def _seen(setting: Setting, loop: Loop, told: Joined) -> Loop:
     )
 
 
-def _sampled(setting: Setting, loop: Loop, told: Sampled) -> Step:
+def _sampled(setting: Setting, loop: Loop, told: Sampled) -> LoopStep:
     """Go on with what a sample showed."""
     look, knowledge = loop.look, loop.knowledge
     assert look is not None, "a sample was asked for"
@@ -162,11 +162,11 @@ def _sampled(setting: Setting, loop: Loop, told: Sampled) -> Step:
     if look.compared:
         return _compared(setting, loop, look.plan)
     if look.drawn < _SAMPLES and knowledge.doubtful() and (draw := wanted_sample(setting, loop)):
-        return Step(loop, draw)
+        return LoopStep(loop, draw)
     return _judged(setting, loop)
 
 
-def _judged(setting: Setting, loop: Loop, events: tuple[Event, ...] = ()) -> Step:
+def _judged(setting: Setting, loop: Loop, events: tuple[Event, ...] = ()) -> LoopStep:
     """Whether the last change of the plan paid, once that can be said; then compare plans."""
     look, trial, policy = loop.look, loop.trial, setting.policy
     assert look is not None, "the loop looks at a piece"
@@ -196,17 +196,17 @@ def _judged(setting: Setting, loop: Loop, events: tuple[Event, ...] = ()) -> Ste
         running=trial.seconds / trial.span if trial.span else None,
     )
     back = Decision("move", (verdict.reason, "go back"), Cost(0, 0, 0), trial.old, way=way)
-    move = Move(back, trial.old, way, look.plan, known, returned=True)
-    return Step(replace(loop, look=None, asked=move), move, events)
+    move = ChangePlan(back, trial.old, way, look.plan, known, returned=True)
+    return LoopStep(replace(loop, look=None, asked=move), move, events)
 
 
 # -- plans are compared
 
 
-def _compared(setting: Setting, loop: Loop, plan: Node, events: tuple[Event, ...] = ()) -> Step:
+def _compared(setting: Setting, loop: Loop, plan: Node, events: tuple[Event, ...] = ()) -> LoopStep:
     """Compare plans if it is time to, under what is known now."""
     if not due(setting, loop):
-        return Step(replace(loop, look=None), None, events)
+        return LoopStep(replace(loop, look=None), None, events)
     known = setting.statistics(loop.knowledge)
     model = Model(setting.query, known, setting.costs)
     loop = replace(loop, price=_priced(setting, loop, model, plan))
@@ -226,10 +226,10 @@ def _compared(setting: Setting, loop: Loop, plan: Node, events: tuple[Event, ...
             loop.course.batches, estimates(setting, loop), usual, short=loop.comparison.short
         ),
         pursuit=loop.pursuit.decided(decision),
-        look=Look(plan, compared=True, drawn=_lessons(loop)),
+        look=PieceLook(plan, compared=True, drawn=_lessons(loop)),
     )
     loop, told = _acted(loop, decision, standing, known)
-    return Step(loop, None, (*events, *told), compared=True)
+    return LoopStep(loop, None, (*events, *told), compared=True)
 
 
 def _lessons(loop: Loop) -> int:
@@ -237,17 +237,17 @@ def _lessons(loop: Loop) -> int:
     return loop.look.drawn if loop.look is not None and loop.look.compared else 0
 
 
-def _after_comparison(setting: Setting, loop: Loop, told: Compared) -> Step:
+def _after_comparison(setting: Setting, loop: Loop, told: Compared) -> LoopStep:
     """A comparison took so long; then what it said, or a sample of what it hangs on."""
     seconds, look = told.seconds, loop.look
     assert look is not None, "plans were compared"
     spent = replace(loop.spent, comparing=loop.spent.comparing + seconds, last=seconds)
     loop = replace(loop, spent=spent, pursuit=loop.pursuit.spending(seconds))
     if loop.asked is not None:
-        return Step(replace(loop, look=None), loop.asked)
+        return LoopStep(replace(loop, look=None), loop.asked)
     if look.drawn < _SAMPLES and loop.pursuit.learn and (draw := wanted_sample(setting, loop)):
-        return Step(loop, draw)
-    return Step(replace(loop, look=None))
+        return LoopStep(loop, draw)
+    return LoopStep(replace(loop, look=None))
 
 
 def standing_of(loop: Loop, plan: Node) -> Standing:
@@ -293,7 +293,7 @@ def _acted(
             why = {"resource": short, "reasons": list(decision.reasons)}
             events.append(_event(loop, "unqualified", plan=plan_label(standing.plan), **why))
     if decision.kind == "move" and decision.plan is not None and decision.way is not None:
-        move = Move(decision, decision.plan, decision.way, standing.plan, known)
+        move = ChangePlan(decision, decision.plan, decision.way, standing.plan, known)
         loop = replace(loop, asked=move)
     return loop, tuple(events)
 
@@ -301,15 +301,15 @@ def _acted(
 # -- rows are coming
 
 
-def _coming(setting: Setting, loop: Loop, told: Coming) -> Step:
+def _coming(setting: Setting, loop: Loop, told: Coming) -> LoopStep:
     """Look ahead: whether the plan fits the memory if rows come that fast."""
     span = (told.newest - loop.knowledge.time) / 1e6
     if not setting.limited or not loop.knowledge.heard or span <= 0:
-        return Step(loop)
+        return LoopStep(loop)
     rates = [rows / span for rows in told.rows]
     foreseen = expected_rates(setting, loop, rates)
     if foreseen is None:
-        return Step(loop)
+        return LoopStep(loop)
     loop = replace(loop, comparison=replace(loop.comparison, foreseen=foreseen))
     known = setting.statistics(loop.knowledge)
     faster = {
@@ -321,22 +321,22 @@ def _coming(setting: Setting, loop: Loop, told: Coming) -> Step:
     standing = standing_of(loop, told.plan)
     decision = decide_by(model, known, standing, setting.policy, setting.budget)
     if decision.resource != "memory":
-        return Step(loop)
+        return LoopStep(loop)
     loop, events = _acted(loop, decision, standing, known)
-    return Step(loop, loop.asked, events)
+    return LoopStep(loop, loop.asked, events)
 
 
 # -- the plan was changed
 
 
-def _moved(loop: Loop, told: Moved) -> Step:
+def _moved(loop: Loop, told: PlanChanged) -> LoopStep:
     """What was asked for was done, or refused."""
     record, move = told.record, loop.asked
     assert move is not None, "a move was asked for"
     loop = replace(loop, asked=None)
     old, new = plan_label(move.old), plan_label(move.plan)
     if record.refused:
-        return Step(loop, None, (_event(loop, "migrated", refused=record.refused, plan=old),))
+        return LoopStep(loop, None, (_event(loop, "migrated", refused=record.refused, plan=old),))
     decision, overhead = move.decision, loop.price.overhead
     computing = max(0.0, move.way.pause - overhead)
     forced = move.returned or decision.resource is not None
@@ -361,7 +361,7 @@ def _moved(loop: Loop, told: Moved) -> Step:
         trial=trial,
     )
     data = record.to_dict() | {"old": old, "plan": new, "returned": move.returned}
-    return Step(loop, None, (_event(loop, "migrated", **data),))
+    return LoopStep(loop, None, (_event(loop, "migrated", **data),))
 
 
 def _event(loop: Loop, kind: EventKind, **data: Any) -> Event:

@@ -237,8 +237,12 @@ def standing_of(setting: BalanceSetting, manager: Manager, look: Look) -> Balanc
             )
     for trial in manager.trials:
         busy |= dict.fromkeys(trial.processors, "it is watched after a move")
+    coming: dict[int, float] = {}
     for move in manager.moves:
         busy |= dict.fromkeys((*move.senders, *move.receivers), "it takes part in a move")
+        for p in {*move.senders} ^ {*move.receivers}:
+            amount = move.amount or 0.0
+            coming[p] = coming.get(p, 0.0) + (amount if p in move.receivers else -amount)
     return BalanceStanding(
         {p: m.seconds / m.span for p, m in manager.measured.items() if m.span > 0},
         manager.overloaded,
@@ -247,6 +251,7 @@ def standing_of(setting: BalanceSetting, manager: Manager, look: Look) -> Balanc
         len(manager.moves),
         manager.number,
         manager.pressed,
+        coming,
     )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 
-from plait.adapt.balance_draft import Draft, several
+from plait.adapt.balance_draft import BalanceDraft, several
 from plait.adapt.cluster import GroupLook
 from plait.adapt.relocation import Balance
 
 
-def who_takes_part(draft: Draft) -> Balance | None:
+def who_takes_part(draft: BalanceDraft) -> Balance | None:
     """Let more or fewer processors take part, as the user or the load asks; else None."""
     policy, active, exist = draft.policy, draft.active, len(draft.processors)
     wanted, why = policy.active, "so many were asked for"
@@ -36,7 +36,7 @@ def who_takes_part(draft: Draft) -> Balance | None:
     return None
 
 
-def _pressed(draft: Draft) -> tuple[int, str]:
+def _pressed(draft: BalanceDraft) -> tuple[int, str]:
     """Whether the load asks for one more (1) or one less (-1), and why."""
     policy, many = draft.policy, len(draft.active)
     if not many or any(p not in draft.loads for p in draft.active):
@@ -51,7 +51,7 @@ def _pressed(draft: Draft) -> tuple[int, str]:
     return 0, ""
 
 
-def leave_behind(draft: Draft) -> None:
+def leave_behind(draft: BalanceDraft) -> None:
     """Processors that have left give all their groups to those with the least."""
     staying = set(draft.active)
     gone = [p for p in sorted(draft.processors) if p not in staying and draft.held[p]]
@@ -77,7 +77,7 @@ def leave_behind(draft: Draft) -> None:
             draft.reasons.append(f"processor {sender} has left and gives its groups away")
 
 
-def _spread_elsewhere(draft: Draft, sender: int, staying: set[int]) -> None:
+def _spread_elsewhere(draft: BalanceDraft, sender: int, staying: set[int]) -> None:
     """Groups that are spread, also over a processor that has left, stay at the other holders."""
     for group in draft.held[sender]:
         if group.moving or len(group.holders) < 2 or group.group in draft.taken or draft.left <= 0:

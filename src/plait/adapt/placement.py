@@ -25,9 +25,9 @@ from typing import Literal, TypeAlias
 
 from plait.errors import PolicyError
 from plait.optimize.site_cost import (
-    Candidate,
     JoinPrices,
     Prefix,
+    SiteCandidate,
     SiteSetting,
     StreamStatistics,
     one_way,
@@ -87,8 +87,8 @@ class Notice:
 def notice(
     policy: PlacementPolicy,
     seats: Iterable[Seat],
-    adopted: Candidate,
-    now: Candidate,
+    adopted: SiteCandidate,
+    now: SiteCandidate,
     prices: JoinPrices,
 ) -> Notice:
     """Compare a stream as it is now with what its plan was made from.
@@ -110,7 +110,7 @@ def notice(
     return Notice(changes[what] > policy.threshold, changes[what], what)
 
 
-def execution_cost(seats: Iterable[Seat], candidate: Candidate, prices: JoinPrices) -> float:
+def execution_cost(seats: Iterable[Seat], candidate: SiteCandidate, prices: JoinPrices) -> float:
     """What the joins with a stream cost in all sequences, as its own site can tell."""
     return math.fsum(one_way(seat.prefix, candidate, prices).of(seat.placement) for seat in seats)
 

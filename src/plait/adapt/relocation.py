@@ -53,7 +53,7 @@ class GroupMove:
         names = ("number", "protocol", "groups", "senders", "receivers", "spread")
         return {name: getattr(self, name) for name in names}
 
-    def back(self, number: int, way: Way) -> GroupMove:
+    def back(self, number: int, way: MoveWay) -> GroupMove:
         """The move that takes the groups back."""
         return replace(
             self,
@@ -111,7 +111,7 @@ class Balance:
         return asdict(self)
 
 
-class Way(NamedTuple):
+class MoveWay(NamedTuple):
     """The protocol for a move, and why."""
 
     protocol: Protocol
@@ -131,7 +131,7 @@ def way_of(
     paused: float = 0.0,
     short: bool = False,
     several: bool = False,
-) -> Way:
+) -> MoveWay:
     """PTLB or MSLB, whichever is predicted to cost less, within the latency target.
 
     `heights` are those of the sender's and the receiver's plan. `paused` is for how long the sender
@@ -151,8 +151,8 @@ def way_of(
     pause, extra = found.pause, found.extra
     known = 0.0 if pause is None else pause
 
-    def mslb(reason: str) -> Way:
-        return Way("MSLB", reason, known, known)
+    def mslb(reason: str) -> MoveWay:
+        return MoveWay("MSLB", reason, known, known)
 
     if several:
         late = policy.latency is not None and paused + known > policy.latency
@@ -172,8 +172,8 @@ def way_of(
     return mslb(reason) if pause <= extra else _ptlb(found, reason)
 
 
-def _ptlb(found: MovePrediction, reason: str) -> Way:
-    return Way("PTLB", reason, 0.0, 0.0 if found.extra is None else found.extra)
+def _ptlb(found: MovePrediction, reason: str) -> MoveWay:
+    return MoveWay("PTLB", reason, 0.0, 0.0 if found.extra is None else found.extra)
 
 
 def groups_to_move(

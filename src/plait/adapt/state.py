@@ -14,7 +14,7 @@ from plait.adapt.guard import Bans, Trial
 from plait.adapt.knowledge import Knowledge
 from plait.adapt.pursuit import Pursuit
 from plait.adapt.setting import Setting
-from plait.adapt.told import Move
+from plait.adapt.told import ChangePlan
 from plait.plan.jtree import Node
 
 VERSION = 2
@@ -77,7 +77,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PieceLook:
     """Where the loop stands while it looks at one piece: it may ask for several samples."""
 
     plan: Node
@@ -100,8 +100,8 @@ class Loop:
     bans: Bans = field(default_factory=Bans)
     trial: Trial | None = None
     """The last change of the plan, as long as it is not judged."""
-    look: Look | None = None
-    asked: Move | None = None
+    look: PieceLook | None = None
+    asked: ChangePlan | None = None
     """What was asked for and is not done yet."""
 
     @classmethod

@@ -1,9 +1,9 @@
 """What a host tells the loop, and what the loop asks of it.
 
 Told: rows are `Coming`, a piece of a batch was `Joined`, a sample was drawn (`Sampled`), comparing
-plans took so long (`Compared`), a migration was made or refused (`Moved`).
+plans took so long (`Compared`), a migration was made or refused (`PlanChanged`).
 
-Asked: nothing, a sample (`Draw`), or another plan (`Move`).
+Asked: nothing, a sample (`Draw`), or another plan (`ChangePlan`).
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class PlanChanged:
     """The move that was asked for was begun, done or refused: its record says which."""
 
     record: Migration
 
 
-Told = Coming | Joined | Sampled | Compared | Moved
+Told = Coming | Joined | Sampled | Compared | PlanChanged
 
 
 # -- asked
@@ -99,7 +99,7 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class ChangePlan:
     """Go to another plan, in this way."""
 
     decision: Decision
@@ -118,4 +118,4 @@ class Move:
         return self.decision.reasons
 
 
-Wish = Draw | Move
+Wish = Draw | ChangePlan

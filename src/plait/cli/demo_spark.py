@@ -35,7 +35,7 @@ _WIDTHS = (5, 12, 9, 9, 9, 5, 7, 9)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ShownBatch:
     """One batch as Spark's progress and the processors' reports tell it."""
 
     number: int
@@ -60,7 +60,7 @@ class Batch:
 class Ran:
     """The batches of a run, and the results in their files."""
 
-    batches: list[Batch]
+    batches: list[ShownBatch]
     files: list[str]
     seconds: float
     """From the start of the query to its end."""
@@ -113,12 +113,12 @@ def write_arrivals(tables: Mapping[str, pa.Table], batch_seconds: float, where: 
     return len(ends)
 
 
-def _run(asked: Sql, number: int, scratch: Path) -> tuple[list[Batch], float]:
+def _run(asked: Sql, number: int, scratch: Path) -> tuple[list[ShownBatch], float]:
     writer = asked.to_df().writeStream.format("parquet").trigger(availableNow=True)
     writer = writer.option("checkpointLocation", str(scratch / "checkpoint"))
     began = time.perf_counter()
     query = writer.start(str(scratch / "out"))
-    batches: list[Batch] = []
+    batches: list[ShownBatch] = []
     say(_line(_HEADER), style="bold")
     with _status("batch 1, while Spark gets going ...") as update:
         try:
@@ -136,7 +136,7 @@ def _run(asked: Sql, number: int, scratch: Path) -> tuple[list[Batch], float]:
     return batches, seconds
 
 
-def _show_new(query: Any, batches: list[Batch]) -> None:
+def _show_new(query: Any, batches: list[ShownBatch]) -> None:
     from plait.hosts.spark.progress import reports_of
 
     for progress in query.recentProgress:
@@ -147,11 +147,11 @@ def _show_new(query: Any, batches: list[Batch]) -> None:
 
 
 def batch_of(
-    rows: int, durations: Mapping[str, int], reports: Sequence[Report], before: list[Batch]
-) -> Batch:
+    rows: int, durations: Mapping[str, int], reports: Sequence[Report], before: list[ShownBatch]
+) -> ShownBatch:
     """A batch from Spark's progress and the reports of the processors."""
     marks = [w for r in reports for w in r.watermarks.values()]
-    return Batch(
+    return ShownBatch(
         len(before) + 1,
         min(marks) if marks else None,
         rows,
@@ -163,7 +163,7 @@ def batch_of(
     )
 
 
-def summary(batches: list[Batch], seconds: float) -> None:
+def summary(batches: list[ShownBatch], seconds: float) -> None:
     """How fast it was: the first batch, which pays for the start, and the others."""
     rows, results = sum(b.rows for b in batches), sum(b.results for b in batches)
     say(

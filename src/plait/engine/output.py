@@ -16,7 +16,7 @@ from plait.query.expr import Column, Expr
 from plait.query.query import Query
 
 
-class Output:
+class ResultRows:
     """Materialises tuples: their selected columns, or the truth of a condition."""
 
     def __init__(self, query: Query, bases: Sequence[BaseWindow]) -> None:

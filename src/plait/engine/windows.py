@@ -15,7 +15,7 @@ import pyarrow as pa
 from plait.engine.codes import CodeBook
 from plait.engine.counters import StateSize
 from plait.engine.ingest import Admitted, Arrivals, Ingest
-from plait.engine.output import Output
+from plait.engine.output import ResultRows
 from plait.engine.pending import Pending
 from plait.engine.purging import Purge, check_purge
 from plait.engine.slices import Slice, cut
@@ -66,7 +66,7 @@ class Windows:
             BaseWindow(query, s, tuple(indexes.get(s, ())), hash_bits, memory, tuning, seed)
             for s in range(len(query.streams))
         ]
-        self.output = Output(query, self.bases)
+        self.output = ResultRows(query, self.bases)
         self.watermarks = [BEFORE_ALL_TIMES] * len(query.streams)
         """How far the streams had come after the last batch."""
 

@@ -25,7 +25,17 @@ from plait.adapt.events import Event
 from plait.adapt.loop import advance, beginning
 from plait.adapt.setting import Setting
 from plait.adapt.state import Loop
-from plait.adapt.told import Coming, Compared, Draw, Joined, Move, Moved, Sampled, Told, Wish
+from plait.adapt.told import (
+    ChangePlan,
+    Coming,
+    Compared,
+    Draw,
+    Joined,
+    PlanChanged,
+    Sampled,
+    Told,
+    Wish,
+)
 from plait.adapt.when import slow, usually
 from plait.engine.driver import Engine
 from plait.engine.ingest import Arrivals
@@ -148,7 +158,7 @@ class Adapting:
                 return
             yield item
 
-    def _coming(self, engine: Engine, piece: Piece) -> Move | None:
+    def _coming(self, engine: Engine, piece: Piece) -> ChangePlan | None:
         plan = engine.plan
         if engine.migrating or not isinstance(plan, Join | Leaf):
             return None
@@ -156,7 +166,7 @@ class Adapting:
         rows = [len(piece.arrivals.get(s, ())) for s in streams]
         return self._tell(engine, Coming(plan, rows, piece.newest))
 
-    def _joined(self, engine: Engine, piece: Piece, before: float) -> Move | None:
+    def _joined(self, engine: Engine, piece: Piece, before: float) -> ChangePlan | None:
         if self._oldest is None:
             times = [int(a.times[0]) for a in piece.arrivals.values() if len(a)]
             self._oldest = min(times, default=piece.newest)
@@ -191,7 +201,7 @@ class Adapting:
             or (self.setting.limited and self.setting.crowded(engine.nbytes))
         )
 
-    def _tell(self, engine: Engine, told: Told) -> Move | None:
+    def _tell(self, engine: Engine, told: Told) -> ChangePlan | None:
         """Tell the loop, and draw the samples that it asks for, until it knows what to do."""
         wish = self._advance(told)
         while isinstance(wish, Draw):
@@ -213,13 +223,13 @@ class Adapting:
 
     # -- obeying
 
-    def _obey(self, hosted: Hosted, move: Move | None) -> Iterator[pa.RecordBatch]:
+    def _obey(self, hosted: Hosted, move: ChangePlan | None) -> Iterator[pa.RecordBatch]:
         """Change the plan; yields the results that waited in the old engine."""
         if move is None:
             return
         self._milestone("plan-decided")
         wanted = Migration(move.way.strategy, move.old, move.plan, reason=move.way.reason)
-        self._advance(Moved(hosted.change(wanted)))
+        self._advance(PlanChanged(hosted.change(wanted)))
         self._milestone("plan-changed")
         yield from hosted.waited()
 

@@ -30,7 +30,7 @@ class Aside:
 
 
 @dataclass(slots=True)
-class Counts:
+class PackedCounts:
     """Rows by stream: how many came, and how many were set aside for each reason but lateness."""
 
     rows: dict[str, int] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Batch:
     rows: dict[int, pa.RecordBatch] = field(default_factory=dict)
     newest: dict[int, int] = field(default_factory=dict)
     """The newest event time of each stream, for rows that were sorted out before."""
-    counts: Counts | None = None
+    counts: PackedCounts | None = None
     originals: dict[int, int] = field(default_factory=dict)
     """How many rows of a stream are no copies of rows that went to another node, too.
 
@@ -85,7 +85,7 @@ def batch_of_rows(query: Query, given: Mapping[str, Rows]) -> Batch:
 
 def batch_of_packets(packets: Iterable[Packet], query: Query) -> Batch:
     """A batch that pack tasks have sorted out and counted."""
-    counts = Counts()
+    counts = PackedCounts()
     batch = Batch(counts=counts)
     clock = 0
     originals: dict[int, list[tuple[int, pa.RecordBatch]]] = {}

@@ -49,7 +49,7 @@ from plait.node.report import Report
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.jtree import Join, Leaf
-from plait.plan.migration import Migration, Order, Strategy
+from plait.plan.migration import Migration, ResultOrder, Strategy
 from plait.plan.routed import Plan
 from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
@@ -305,7 +305,7 @@ class Node:
         plan: Plan,
         strategy: Strategy | Literal["auto"] = "moving-state",
         *,
-        order: Order = "any",
+        order: ResultOrder = "any",
     ) -> Migration:
         """Go on with another plan, and keep it until `release` is called.
 

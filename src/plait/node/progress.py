@@ -63,7 +63,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class BatchProgress:
     """One batch, by Spark's number where Spark runs it."""
 
     number: int
@@ -80,7 +80,7 @@ class Progress:
     that are remembered one by one, the last one last.
     """
 
-    batches: tuple[Batch, ...] = ()
+    batches: tuple[BatchProgress, ...] = ()
     total: Counted = field(default_factory=Counted)
     processed: int = 0
     """Batches in all."""
@@ -107,7 +107,7 @@ class Progress:
     """What the distribution manager did last, and why."""
 
     @property
-    def last(self) -> Batch | None:
+    def last(self) -> BatchProgress | None:
         """The last batch."""
         return self.batches[-1] if self.batches else None
 
@@ -173,7 +173,9 @@ def progress(
     latest = {r.processor: r for _, reports, _ in known for r in reports}
     newest = [latest[processor] for processor in sorted(latest)]
     return Progress(
-        tuple(Batch(number, counted(reports), dict(times)) for number, reports, times in known),
+        tuple(
+            BatchProgress(number, counted(reports), dict(times)) for number, reports, times in known
+        ),
         _together({r.processor: r.total for r in newest}, sum(r.batch - 1 for r in newest)),
         max(r.batch for r in newest),
         max((r.watermarks for r in newest), key=len),

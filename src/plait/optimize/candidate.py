@@ -30,7 +30,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class PricedJoin:
     """A join of some parts by itself: its cost and its probe orders."""
 
     cost: Cost
@@ -42,9 +42,9 @@ class Joins:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._known: dict[tuple[int, ...], Joined] = {}
+        self._known: dict[tuple[int, ...], PricedJoin] = {}
 
-    def join(self, parts: tuple[int, ...]) -> Joined:
+    def join(self, parts: tuple[int, ...]) -> PricedJoin:
         """The join of these stream sets with its best probe orders."""
         found = self.join_unless(parts, lambda _: False)
         assert found is not None, "no cost is too much"
@@ -52,7 +52,7 @@ class Joins:
 
     def join_unless(
         self, parts: tuple[int, ...], too_much: Callable[[float], bool]
-    ) -> Joined | None:
+    ) -> PricedJoin | None:
         """The join, or None once the CPU of its first probe orders is too much already."""
         found = self._known.get(parts)
         if found is None:
@@ -64,7 +64,7 @@ class Joins:
                     return None
                 orders.append(order.probes)
             cost = self.model.join_cost(parts, orders)
-            found = self._known[parts] = Joined(cost, tuple(orders))
+            found = self._known[parts] = PricedJoin(cost, tuple(orders))
         return found
 
     def leaf(self, stream: int) -> Candidate:

@@ -21,7 +21,7 @@ PLANS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class QualifiedPlans:
     """The qualified plans that a search has found; none is a proof unless it `gave_up`."""
 
     plans: tuple[Candidate, ...]
@@ -30,7 +30,7 @@ class Finding:
     """Subplans kept on the way."""
 
 
-def jtree_finder(joins: Joins, budget: Budget, limit: int = PLANS) -> Finding:
+def jtree_finder(joins: Joins, budget: Budget, limit: int = PLANS) -> QualifiedPlans:
     """Every qualified plan of every shape.
 
     >>> from plait.optimize.examples import chain_model
@@ -48,7 +48,7 @@ def jtree_finder(joins: Joins, budget: Budget, limit: int = PLANS) -> Finding:
             continue
         if streams.bit_count() > size:
             if not any_of_size:
-                return Finding((), False, kept)
+                return QualifiedPlans((), False, kept)
             size, any_of_size = streams.bit_count(), False
         found: list[Candidate] = []
         for parts in partitions.of(streams):
@@ -66,7 +66,7 @@ def jtree_finder(joins: Joins, budget: Budget, limit: int = PLANS) -> Finding:
                     found.append(Candidate(streams, cost, children))
                     kept += 1
                     if kept > limit:
-                        return Finding((), True, kept)
+                        return QualifiedPlans((), True, kept)
         plans[streams] = found
         any_of_size = any_of_size or bool(found)
-    return Finding(tuple(plans[model.all]), False, kept)
+    return QualifiedPlans(tuple(plans[model.all]), False, kept)

@@ -19,14 +19,14 @@ EXACT_CHILDREN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ProbeOrder:
     """The CPU of a path, and the children in the order in which it probes them."""
 
     cpu: float
     probes: tuple[int, ...]
 
 
-def probe_order(model: Model, parts: Sequence[int], child: int) -> Order:
+def probe_order(model: Model, parts: Sequence[int], child: int) -> ProbeOrder:
     """The order for new tuples of a child: exact for a few children, greedy for many.
 
     >>> from plait.optimize.examples import chain_model
@@ -38,7 +38,7 @@ def probe_order(model: Model, parts: Sequence[int], child: int) -> Order:
     return greedy_order(model, parts, child)
 
 
-def greedy_order(model: Model, parts: Sequence[int], child: int) -> Order:
+def greedy_order(model: Model, parts: Sequence[int], child: int) -> ProbeOrder:
     """The order that keeps the next intermediate result smallest at each step."""
     start = gathered = parts[child]
     left = [k for k in range(len(parts)) if k != child]
@@ -59,7 +59,7 @@ def greedy_order(model: Model, parts: Sequence[int], child: int) -> Order:
         gathered |= parts[best]
         left.remove(best)
         order.append(best)
-    return Order(cpu, tuple(order))
+    return ProbeOrder(cpu, tuple(order))
 
 
 def _growth(model: Model, parts: Sequence[int]) -> list[float]:
@@ -68,7 +68,7 @@ def _growth(model: Model, parts: Sequence[int]) -> list[float]:
     return [volumes.live(part) for part in parts]
 
 
-def exact_order(model: Model, parts: Sequence[int], child: int) -> Order:
+def exact_order(model: Model, parts: Sequence[int], child: int) -> ProbeOrder:
     """The cheapest of all legal orders."""
     start = parts[child]
     numbered = [(k, 1 << k, part) for k, part in enumerate(parts)]
@@ -88,4 +88,4 @@ def exact_order(model: Model, parts: Sequence[int], child: int) -> Order:
     if everything not in best:
         raise ValueError("the children do not hang together")
     cpu, order, _ = best[everything]
-    return Order(cpu, order)
+    return ProbeOrder(cpu, order)

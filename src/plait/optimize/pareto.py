@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from plait.optimize.budget import Budget
 from plait.optimize.candidate import Candidate, Joins
-from plait.optimize.jtree_finder import Finding
+from plait.optimize.jtree_finder import QualifiedPlans
 from plait.optimize.model import Cost
 from plait.optimize.partitions import Partitions
 
@@ -36,7 +36,7 @@ class _Part:
     memory: float
 
 
-def pareto_finder(joins: Joins, budget: Budget, seconds: float | None = None) -> Finding:
+def pareto_finder(joins: Joins, budget: Budget, seconds: float | None = None) -> QualifiedPlans:
     """The qualified plans that no other plan beats, the one with the least CPU first.
 
     >>> from plait.optimize.examples import chain_model
@@ -57,7 +57,7 @@ class _Search:
         self._floors: dict[int, _Part] = {}
         self._kept = 0
 
-    def run(self) -> Finding:
+    def run(self) -> QualifiedPlans:
         model = self._joins.model
         for i, leaf in enumerate(self._joins.leaves()):
             self._frontiers[1 << i] = [(0.0, 0.0, leaf)]
@@ -68,10 +68,10 @@ class _Search:
                 continue
             if streams.bit_count() > size:
                 if not any_of_size:
-                    return Finding((), False, self._kept)
+                    return QualifiedPlans((), False, self._kept)
                 size, any_of_size = streams.bit_count(), False
             if self._until is not None and time.perf_counter() > self._until:
-                return Finding((), True, self._kept)
+                return QualifiedPlans((), True, self._kept)
             frontier = self._frontier(streams)
             self._frontiers[streams] = frontier
             if frontier:
@@ -79,7 +79,7 @@ class _Search:
                 self._kept += len(frontier)
                 any_of_size = True
         best = self._frontiers[model.all]
-        return Finding(tuple(c for _, _, c in best), False, self._kept)
+        return QualifiedPlans(tuple(c for _, _, c in best), False, self._kept)
 
     def _floor(self, streams: int) -> _Part:
         frontier = self._frontiers[streams]

@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from plait.errors import StatisticsError, did_you_mean
-from plait.plan.sites import Jep, Link, Placement, Sep, Sites, check_jep, steps
+from plait.plan.sites import Jep, Placement, Sep, SiteLink, Sites, check_jep, steps
 from plait.query.names import quoted
 
 
@@ -121,7 +121,7 @@ HASH = JoinPrices("hash", probe=5.7e-9, update=5.0e-8, lookup=8.5e-9)
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SiteCandidate:
     """A stream as its own site knows it: its statistics, links and conditions.
 
     This is all that has to be known of a stream to tell what a join with it costs.
@@ -130,9 +130,9 @@ class Candidate:
     stream: str
     site: str
     statistics: StreamStatistics
-    inbound: Mapping[str, Link]
+    inbound: Mapping[str, SiteLink]
     """The link from each other site to this one."""
-    outbound: Mapping[str, Link]
+    outbound: Mapping[str, SiteLink]
     partners: frozenset[str] | None = None
     """The streams it has a condition with; None means all."""
 
@@ -189,7 +189,7 @@ class SiteSetting:
     prices: JoinPrices = NESTED_LOOP
     conditions: frozenset[frozenset[str]] | None = None
     """The pairs of streams that have a join condition; None means all pairs."""
-    _candidates: dict[str, Candidate] = field(
+    _candidates: dict[str, SiteCandidate] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -207,12 +207,12 @@ class SiteSetting:
         if self.conditions is not None:
             _check_conditions(streams, self.conditions)
 
-    def candidate(self, stream: str) -> Candidate:
+    def candidate(self, stream: str) -> SiteCandidate:
         """What the site of a stream knows of it."""
         if stream not in self._candidates:
             site = self.sites.home(stream)
             links = self.sites.links
-            self._candidates[stream] = Candidate(
+            self._candidates[stream] = SiteCandidate(
                 stream,
                 site,
                 self.statistics[stream],
@@ -264,7 +264,7 @@ def _check_conditions(streams: tuple[str, ...], conditions: Iterable[frozenset[s
         )
 
 
-def one_way(prefix: Prefix, candidate: Candidate, prices: JoinPrices) -> JoinCost:
+def one_way(prefix: Prefix, candidate: SiteCandidate, prices: JoinPrices) -> JoinCost:
     """Equations 1 and 2: the join of arriving tuples with the window of a stream.
 
     >>> setting = paper_setting(3)
@@ -287,7 +287,7 @@ def one_way(prefix: Prefix, candidate: Candidate, prices: JoinPrices) -> JoinCos
     )
 
 
-def joined(prefix: Prefix, candidate: Candidate, placement: Placement) -> Prefix:
+def joined(prefix: Prefix, candidate: SiteCandidate, placement: Placement) -> Prefix:
     """The output of a one-way join: r, f, t and place of S^i_k.
 
     >>> setting = paper_setting(3)

@@ -142,7 +142,7 @@ class _Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SampledVolumes:
     """Any bounds: integrals over seeded draws, each set of streams drawn once.
 
     `matrix` is closed and in seconds. A `batch` longer than 0 says that tuples which arrive within
@@ -301,4 +301,4 @@ def volumes_of(
     if len(entries) == 1 and batch == 0:
         return Uniform(entries.pop(), tuple(lags))
     fewer = min(1.0, (_MANY_STREAMS / len(seconds)) ** 2)
-    return Sampled(seconds, tuple(lags), batch, max(1, round(draws * fewer)))
+    return SampledVolumes(seconds, tuple(lags), batch, max(1, round(draws * fewer)))

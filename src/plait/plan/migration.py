@@ -14,8 +14,8 @@ from plait.plan.routed import Plan
 Strategy = Literal["moving-state", "parallel-track"]
 STRATEGIES: tuple[Strategy, ...] = ("moving-state", "parallel-track")
 
-Order = Literal["any", "timestamp"]
-ORDERS: tuple[Order, ...] = ("any", "timestamp")
+ResultOrder = Literal["any", "timestamp"]
+ORDERS: tuple[ResultOrder, ...] = ("any", "timestamp")
 """How results come during a migration stage: as they are found, or in timestamp order."""
 
 
@@ -31,7 +31,7 @@ class Migration:
     strategy: Strategy | Literal["auto"]
     old: Plan
     new: Plan
-    order: Order = "any"
+    order: ResultOrder = "any"
     start: int | None = None
     end: int | None = None
     boxes: tuple[Box, ...] = ()

@@ -39,10 +39,10 @@ Placement: TypeAlias = Literal[0, 1]
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class SiteLink:
     """What it costs to send from one site to another: seconds at once, and bytes per second.
 
-    >>> Link("oslo", "rome", latency=0.005, rate=128_000).seconds(64_000)
+    >>> SiteLink("oslo", "rome", latency=0.005, rate=128_000).seconds(64_000)
     0.505
     """
 
@@ -89,7 +89,7 @@ class Sites:
     names: tuple[str, ...]
     homes: tuple[tuple[str, str], ...]
     """Stream and site, in the order of the query's streams."""
-    links: tuple[Link, ...]
+    links: tuple[SiteLink, ...]
     results: str
 
     def __post_init__(self) -> None:
@@ -143,7 +143,7 @@ class Sites:
             f"there is no stream {stream!r}", remedy=did_you_mean(stream, self.streams)
         )
 
-    def link(self, origin: str, target: str) -> Link:
+    def link(self, origin: str, target: str) -> SiteLink:
         """The link from one site to another."""
         for link in self.links:
             if (link.origin, link.target) == (origin, target):
@@ -163,18 +163,18 @@ def fully_connected(
     latency: float,
     rate: float,
     *,
-    others: Iterable[Link] = (),
+    others: Iterable[SiteLink] = (),
     results: str = "results",
 ) -> Sites:
     """Sites with equal links between all of them, but for the `others`.
 
-    >>> slow = Link("n1", "n2", latency=0.1, rate=1_000)
+    >>> slow = SiteLink("n1", "n2", latency=0.1, rate=1_000)
     >>> sites = fully_connected({"a": "n1", "b": "n2"}, 0.005, 128_000, others=[slow])
     >>> sites.link("n1", "n2").latency, sites.link("n2", "n1").latency
     (0.1, 0.005)
     """
     names = tuple(dict.fromkeys(homes.values()))
-    links = {(o, t): Link(o, t, latency, rate) for o in names for t in names if o != t}
+    links = {(o, t): SiteLink(o, t, latency, rate) for o in names for t in names if o != t}
     links |= {(link.origin, link.target): link for link in others}
     return Sites(names, tuple(homes.items()), tuple(links.values()), results)
 
@@ -336,7 +336,7 @@ Operator: TypeAlias = OneWayJoin | Update | Ship
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SiteStep:
     """A one-way join of a sequence, with the sites that take part in it."""
 
     flow: Flow
@@ -369,7 +369,7 @@ class Step:
             yield origin, Ship(flow, target)
 
 
-def steps(sites: Sites, sep: Sep) -> Iterator[Step]:
+def steps(sites: Sites, sep: Sep) -> Iterator[SiteStep]:
     """The joins of a sequence in turn.
 
     >>> sites = fully_connected({"a": "n1", "b": "n2", "c": "n3"}, 0.005, 128_000)
@@ -380,7 +380,7 @@ def steps(sites: Sites, sep: Sep) -> Iterator[Step]:
     for stream, placement in zip(sep.order, sep.placements, strict=True):
         home, output = sites.home(stream), Flow(stream, sep.head)
         site = source if placement == 0 else home
-        yield Step(flow, stream, placement, source, home, site, output)
+        yield SiteStep(flow, stream, placement, source, home, site, output)
         source, flow = site, output
 
 

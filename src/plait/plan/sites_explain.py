@@ -14,7 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from plait.plan.sites import Jep, Link, OneWayJoin, Operator, Sep, Ship, Sites, Update, check_jep
+from plait.plan.sites import (
+    Jep,
+    OneWayJoin,
+    Operator,
+    Sep,
+    Ship,
+    SiteLink,
+    Sites,
+    Update,
+    check_jep,
+)
 from plait.plan.sites import operator_sets as all_operators
 from plait.plan.sites import steps as steps_of
 from plait.query.names import quoted
@@ -97,9 +107,9 @@ def in_order(operators: frozenset[Operator]) -> list[Operator]:
     return sorted(operators, key=lambda x: (kinds.index(type(x)), str(x)))
 
 
-def _links(links: Sequence[Link]) -> Iterator[str]:
+def _links(links: Sequence[SiteLink]) -> Iterator[str]:
     """Links of equal latency and rate in one line; what most links have comes last, unnamed."""
-    kinds: dict[tuple[float, float], list[Link]] = {}
+    kinds: dict[tuple[float, float], list[SiteLink]] = {}
     for link in links:
         kinds.setdefault((link.latency, link.rate), []).append(link)
     for (latency, rate), same in sorted(kinds.items(), key=lambda kind: len(kind[1])):

@@ -28,7 +28,7 @@ from typing import TypeVar, cast
 
 from plait.errors import PlaitError, SiteError
 from plait.plan.serde import parse_json, pretty
-from plait.plan.sites import Jep, Link, Placement, Sep, Sites, check_jep
+from plait.plan.sites import Jep, Placement, Sep, SiteLink, Sites, check_jep
 from plait.query.reading import Reader
 
 VERSION = 1
@@ -114,13 +114,13 @@ def _sites(value: object, path: str) -> Sites:
     return _placed(path, lambda: Sites(names, homes, links, results))
 
 
-def _link(value: object, path: str) -> Link:
+def _link(value: object, path: str) -> SiteLink:
     fields = _READ.fields(value, path, ("origin", "target", "latency", "rate"))
     origin = _READ.text(fields["origin"], f"{path}.origin", "the name of a site")
     target = _READ.text(fields["target"], f"{path}.target", "the name of a site")
     latency = _READ.number(fields["latency"], f"{path}.latency")
     rate = _READ.number(fields["rate"], f"{path}.rate")
-    return _placed(path, lambda: Link(origin, target, latency, rate))
+    return _placed(path, lambda: SiteLink(origin, target, latency, rate))
 
 
 def _sep(value: object, path: str) -> Sep:

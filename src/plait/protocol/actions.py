@@ -23,10 +23,10 @@ class Choose:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class WatchOldRows:
     """To a sender's host (PTLB): call `all_old_purged` as soon as `is_old` holds for no row.
 
-    After a restart, `Processor.watching` says it again.
+    After a restart, `ProcessorParty.watching` says it again.
     """
 
     move: Move
@@ -86,14 +86,14 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class MoveFinished:
     """To the manager's host: a move was completed (`done`), or given up."""
 
     move: Move
     done: bool
 
 
-Action: TypeAlias = Choose | Watch | Drop | Export | Import | Buffer | Release | Finished
+Action: TypeAlias = Choose | WatchOldRows | Drop | Export | Import | Buffer | Release | MoveFinished
 
 Party = TypeVar("Party")
 

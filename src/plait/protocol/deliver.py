@@ -1,17 +1,17 @@
 """Where a message or flag for a split or a processor goes in: the protocol of its move reacts.
 
->>> from plait.protocol.manager import Manager
->>> from plait.protocol.parties import Processor, Split
+>>> from plait.protocol.move_manager import MoveManager
+>>> from plait.protocol.parties import ProcessorParty, Split
 >>> from plait.protocol.places import Place
->>> begun = Manager.of(2, 1, [Place((0,))]).begin("PTLB", [0], [1])
+>>> begun = MoveManager.of(2, 1, [Place((0,))]).begin("PTLB", [0], [1])
 >>> begun.messages[0][0], type(begun.messages[0][1]).__name__
 ('split-0', 'DuplicatePartitions')
 >>> duplicating = to_split(Split(0, begun.party.places), begun.messages[0][1])
 >>> duplicating.party.route(0, stream=0, pick=0)
 ((0, Tag(since=0, flag=1)), (1, Tag(since=1, flag=0)))
->>> sender = Processor.of(0, 1, begun.party.places)
+>>> sender = ProcessorParty.of(0, 1, begun.party.places)
 >>> to_processor(sender, duplicating.flags[0][1]).actions
-(Watch(move=Move(number=1, protocol='PTLB', groups=(0,), senders=(0,), receivers=(1,), ...)),)
+(WatchOldRows(move=Move(number=1, protocol='PTLB', groups=(0,), senders=(0,), ...)),)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from plait.protocol.messages import (
     PartitionsToMove,
     ReceivePartitions,
 )
-from plait.protocol.parties import Processor, Split
+from plait.protocol.parties import ProcessorParty, Split
 
 
 def to_split(split: Split, message: Message) -> Reaction[Split]:
@@ -41,7 +41,7 @@ def to_split(split: Split, message: Message) -> Reaction[Split]:
     return mslb.to_split(split, message)
 
 
-def to_processor(processor: Processor, message: Message) -> Reaction[Processor]:
+def to_processor(processor: ProcessorParty, message: Message) -> Reaction[ProcessorParty]:
     """A processor gets a message, or a flag; one that is not for it changes nothing."""
     if isinstance(message, ComputePartitionsToMove):
         return Reaction(processor, (Choose(message.move, message.amount),))
@@ -54,10 +54,10 @@ def to_processor(processor: Processor, message: Message) -> Reaction[Processor]:
     return ptlb.to_processor(processor, message)
 
 
-def chosen(processor: Processor, move: int, groups: Iterable[int]) -> Reaction[Processor]:
+def chosen(processor: ProcessorParty, move: int, groups: Iterable[int]) -> Reaction[ProcessorParty]:
     """The host of a sender says which groups are to move (see `actions.Choose`).
 
-    >>> chosen(Processor(0, 1), 7, [3]).messages
+    >>> chosen(ProcessorParty(0, 1), 7, [3]).messages
     (('manager', PartitionsToMove(move=7, by='processor-0', groups=(3,))),)
     """
     answer = PartitionsToMove(move, processor.name, tuple(groups))

@@ -47,15 +47,15 @@ from typing import Literal, TypeAlias
 from plait.adapt.placement import Seat, direction
 from plait.errors import MigrationError
 from plait.optimize.site_cost import (
-    Candidate,
     JoinPrices,
     Prefix,
+    SiteCandidate,
     SiteSetting,
     StreamStatistics,
     joined,
     one_way,
 )
-from plait.plan.sites import Flow, Jep, Operator, Sep, Ship, Step, check_jep
+from plait.plan.sites import Flow, Jep, Operator, Sep, Ship, SiteStep, check_jep
 from plait.protocol.site_messages import (
     Affected,
     Ask,
@@ -68,7 +68,7 @@ from plait.protocol.site_messages import (
     Relay,
     Scan,
     Sent,
-    Settled,
+    SequenceSettled,
     Stay,
     SwapWith,
     Touched,
@@ -83,10 +83,10 @@ NOBODY: Touched = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Hosted:
+class HostedJoin:
     """A join of a sequence, with the stream at whose home its tuples are."""
 
-    step: Step
+    step: SiteStep
     last: bool
     host: str
 
@@ -113,7 +113,7 @@ class Waiting:
 class Member:
     """A stream in the distributed update: what its site knows and is waiting for."""
 
-    me: Candidate
+    me: SiteCandidate
     prices: JoinPrices
     ranks: Mapping[str, int]
     """The order of the streams in the query, for ties."""
@@ -125,9 +125,9 @@ class Member:
     """Its place in the sequence of every other head."""
     adopted: Mapping[str, StreamStatistics]
     """The statistics in effect in each sequence."""
-    joins: Mapping[str, Hosted]
+    joins: Mapping[str, HostedJoin]
     """The join with this stream, in each sequence."""
-    guests: Mapping[tuple[str, str], Hosted]
+    guests: Mapping[tuple[str, str], HostedJoin]
     """Joins of other streams in which its site has a part, by head and stream."""
     turns: tuple[Ask, ...] = ()
     """Who wants to move in its own sequence; the first one has the turn."""
@@ -165,8 +165,8 @@ def members(setting: SiteSetting, jep: Jep) -> dict[str, Member]:
     check_jep(setting.sites, jep)
     streams = setting.sites.streams
     seats: dict[str, dict[str, Seat]] = {s: {} for s in streams}
-    joins: dict[str, dict[str, Hosted]] = {s: {} for s in streams}
-    guests: dict[str, dict[tuple[str, str], Hosted]] = {s: {} for s in streams}
+    joins: dict[str, dict[str, HostedJoin]] = {s: {} for s in streams}
+    guests: dict[str, dict[tuple[str, str], HostedJoin]] = {s: {} for s in streams}
     for sep in jep.seps:
         prefix = setting.first(sep.head)
         places = (sep.head, *sep.order)
@@ -195,14 +195,14 @@ def members(setting: SiteSetting, jep: Jep) -> dict[str, Member]:
     }
 
 
-def _join(me: Candidate, seat: Seat) -> Hosted:
+def _join(me: SiteCandidate, seat: Seat) -> HostedJoin:
     """The join at a seat, as the operators of its sites need it."""
     flow = Flow(seat.head) if seat.before == seat.head else Flow(seat.before, seat.head)
     source = seat.prefix.site
     site = source if seat.placement == 0 else me.site
     output = Flow(me.stream, seat.head)
-    step = Step(flow, me.stream, seat.placement, source, me.site, site, output)
-    return Hosted(step, seat.after is None, seat.prefix.host)
+    step = SiteStep(flow, me.stream, seat.placement, source, me.site, site, output)
+    return HostedJoin(step, seat.after is None, seat.prefix.host)
 
 
 def plan_of(group: Mapping[str, Member]) -> Jep:
@@ -302,7 +302,7 @@ def receive(member: Member, sender: str, message: UpdateMessage) -> Turn:
             work.unhost(sender, message)
         case Noted():
             work.noted(message.head)
-        case Settled():
+        case SequenceSettled():
             work.settled(message.touched)
         case Finished():
             work.finished(message)
@@ -330,7 +330,7 @@ class _Work:
     def sit(self, head: str, seat: Seat) -> None:
         self.set(seats={**self.now.seats, head: seat})
 
-    def candidate(self, head: str) -> Candidate:
+    def candidate(self, head: str) -> SiteCandidate:
         """Itself, with the statistics in effect in a sequence."""
         return replace(self.now.me, statistics=self.now.adopted[head])
 
@@ -509,7 +509,7 @@ class _Work:
         self.wait(head, Waiting(notes, "pass on", touched))
 
     def host(self, sender: str, message: Host) -> None:
-        part = Hosted(message.step, message.last, self.now.stream)
+        part = HostedJoin(message.step, message.last, self.now.stream)
         self.set(guests={**self.now.guests, (message.head, message.step.stream): part})
         self.send(sender, Noted(message.head, "host"))
 
@@ -541,7 +541,7 @@ class _Work:
         else:
             seat, me = self.now.seats[head], self.candidate(head)
             if seat.after is None:
-                self.send(head, Settled(head, waiting.touched))
+                self.send(head, SequenceSettled(head, waiting.touched))
                 return
             prefix = joined(seat.prefix, me, seat.placement)
             self.send(seat.after, Continue(head, me.stream, prefix, waiting.touched))

@@ -42,14 +42,14 @@ from plait.protocol.messages import (
     SendPartitions,
     Settled,
 )
-from plait.protocol.parties import Processor, Split, also
+from plait.protocol.move_steps import ProtocolStep
+from plait.protocol.parties import ProcessorParty, Split, also
 from plait.protocol.places import placed
-from plait.protocol.steps import Step
 
 STEPS = (
-    Step(DeactivatePartitions, ("splits", "senders"), Deactivated, ("splits", "senders")),
-    Step(SendPartitions, ("senders",), Received, ("receivers",)),
-    Step(
+    ProtocolStep(DeactivatePartitions, ("splits", "senders"), Deactivated, ("splits", "senders")),
+    ProtocolStep(SendPartitions, ("senders",), Received, ("receivers",)),
+    ProtocolStep(
         ReactivatePartitions,
         ("splits", "senders", "receivers"),
         Settled,
@@ -84,8 +84,8 @@ def to_split(split: Split, order: Order) -> Reaction[Split]:
 
 
 def to_processor(
-    processor: Processor, message: Order | Flag | ReceivePartitions
-) -> Reaction[Processor]:
+    processor: ProcessorParty, message: Order | Flag | ReceivePartitions
+) -> Reaction[ProcessorParty]:
     """A processor gets a message of the manager or of a sender, or a flag of a split."""
     move = message.move
     settled = ((MANAGER, processor.settled(move)),)
@@ -122,7 +122,7 @@ def to_processor(
             return Reaction(processor)
 
 
-def _received(processor: Processor, message: ReceivePartitions) -> Reaction[Processor]:
+def _received(processor: ProcessorParty, message: ReceivePartitions) -> Reaction[ProcessorParty]:
     """Imports what is new, and answers when nothing is missing."""
     move, before = message.move, processor.part(message.move)
     part = replace(before, arrived=also(before.arrived, message.sender))

@@ -97,7 +97,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MovePart:
     """What a processor knows of one open move."""
 
     move: Move
@@ -112,10 +112,10 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Processor:
+class ProcessorParty:
     """What joins the rows of some groups.
 
-    >>> Processor.of(1, 2, (Place((1,)), Place((0,)))).held
+    >>> ProcessorParty.of(1, 2, (Place((1,)), Place((0,)))).held
     ((0, 0),)
     """
 
@@ -125,11 +125,11 @@ class Processor:
     held: Pairs = ()
     """(group, since): the live rows that it has. A group is there twice while it is being spread
     over processors of which this one is a sender and a receiver."""
-    open: tuple[Part, ...] = ()
+    open: tuple[MovePart, ...] = ()
     ended: Pairs = ()
 
     @classmethod
-    def of(cls, number: int, splits: int, places: Iterable[Place]) -> Processor:
+    def of(cls, number: int, splits: int, places: Iterable[Place]) -> ProcessorParty:
         """The processor that holds the groups of these places."""
         held = ((g, p.since) for g, p in enumerate(places) if number in p.processors)
         return cls(number, splits, tuple(held))
@@ -144,7 +144,7 @@ class Processor:
         """The moves for which its host looks whether old rows are left."""
         return tuple(p.move for p in self.open if self.watches(p))
 
-    def watches(self, part: Part) -> bool:
+    def watches(self, part: MovePart) -> bool:
         """Whether the old rows of a move are known to be all here, and not known to be gone."""
         sends = part.move.protocol == "PTLB" and self.number in part.move.senders
         return sends and not part.purged and len(part.started) == self.splits
@@ -153,16 +153,16 @@ class Processor:
         """Whether the move has ended here."""
         return _is_over(self.ended, move)
 
-    def part(self, move: Move) -> Part:
+    def part(self, move: Move) -> MovePart:
         """What it knows of a move."""
-        return next((p for p in self.open if p.move.number == move.number), Part(move))
+        return next((p for p in self.open if p.move.number == move.number), MovePart(move))
 
-    def within(self, part: Part) -> Processor:
+    def within(self, part: MovePart) -> ProcessorParty:
         """With this knowledge of an open move."""
         rest = (p for p in self.open if p.move.number != part.move.number)
         return replace(self, open=tuple(sorted((*rest, part), key=lambda p: p.move.number)))
 
-    def with_groups(self, move: Move) -> Processor:
+    def with_groups(self, move: Move) -> ProcessorParty:
         """With the groups that a move brings."""
         return replace(
             self, held=tuple(sorted({*self.held, *((g, move.number) for g in move.groups)}))
@@ -176,7 +176,7 @@ class Processor:
             if group in move.groups and (since == move.number) == brought
         )
 
-    def over(self, move: Move, dropped: Pairs = ()) -> Processor:
+    def over(self, move: Move, dropped: Pairs = ()) -> ProcessorParty:
         """After a move, without what is dropped."""
         return replace(
             self,

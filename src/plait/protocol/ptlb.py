@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plait.protocol.actions import Drop, Reaction, Watch
+from plait.protocol.actions import Drop, Reaction, WatchOldRows
 from plait.protocol.messages import (
     MANAGER,
     AllOldPurged,
@@ -36,13 +36,13 @@ from plait.protocol.messages import (
     Settled,
     StartOfPartitions,
 )
-from plait.protocol.parties import Processor, Split, also
+from plait.protocol.move_steps import ProtocolStep
+from plait.protocol.parties import ProcessorParty, Split, also
 from plait.protocol.places import placed
-from plait.protocol.steps import Step
 
 STEPS = (
-    Step(DuplicatePartitions, ("splits", "senders"), AllOldPurged, ("senders",)),
-    Step(
+    ProtocolStep(DuplicatePartitions, ("splits", "senders"), AllOldPurged, ("senders",)),
+    ProtocolStep(
         DeletePartitions,
         ("splits", "senders", "receivers"),
         Settled,
@@ -75,7 +75,7 @@ def to_split(split: Split, order: Order) -> Reaction[Split]:
             return Reaction(split)
 
 
-def to_processor(processor: Processor, message: Order | Flag) -> Reaction[Processor]:
+def to_processor(processor: ProcessorParty, message: Order | Flag) -> Reaction[ProcessorParty]:
     """A processor gets a message of the manager, or a flag of a split."""
     move = message.move
     settled = ((MANAGER, processor.settled(move)),)
@@ -89,7 +89,7 @@ def to_processor(processor: Processor, message: Order | Flag) -> Reaction[Proces
             part = replace(part, started=also(part.started, message.split))
             after = processor.within(part)
             if sends:
-                return Reaction(after, (Watch(move),) if after.watches(part) else ())
+                return Reaction(after, (WatchOldRows(move),) if after.watches(part) else ())
             return Reaction(after.with_groups(move))
         case DuplicatePartitions() if part.purged:
             purged = AllOldPurged(move.number, processor.name)
@@ -109,7 +109,7 @@ def to_processor(processor: Processor, message: Order | Flag) -> Reaction[Proces
             return Reaction(processor)
 
 
-def all_old_purged(processor: Processor, number: int) -> Reaction[Processor]:
+def all_old_purged(processor: ProcessorParty, number: int) -> Reaction[ProcessorParty]:
     """The host of a sender says that it has no old row left (see `actions.Watch`)."""
     watched = [p for p in processor.open if p.move.number == number and processor.watches(p)]
     if not watched:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from plait.adapt.placement import Direction, Seat
-from plait.optimize.site_cost import Candidate, Prefix, StreamStatistics
-from plait.plan.sites import Operator, Step
+from plait.optimize.site_cost import Prefix, SiteCandidate, StreamStatistics
+from plait.plan.sites import Operator, SiteStep
 
 Touched: TypeAlias = frozenset[str]
 
@@ -53,7 +53,7 @@ class Ask:
     """A stream whose statistics changed to a head: may it move in the head's sequence?"""
 
     head: str
-    changed: Candidate
+    changed: SiteCandidate
     direction: Direction
 
 
@@ -65,7 +65,7 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SequenceSettled:
     """The last stream of a sequence to its head: the sequence satisfies the invariant again."""
 
     head: str
@@ -95,7 +95,7 @@ class Scan:
     """From the beginning of a sequence to its end: would this stream be cheaper in your place?"""
 
     head: str
-    changed: Candidate
+    changed: SiteCandidate
     direction: Direction
 
 
@@ -176,7 +176,7 @@ class Host:
     """To the stream at whose home the tuples are that are joined: your part of that join."""
 
     head: str
-    step: Step
+    step: SiteStep
     last: bool
 
 
@@ -242,7 +242,7 @@ class WhatNow:
 
 
 UpdateMessage: TypeAlias = (
-    Ask | Begin | Settled | Finished | Affected | Scan | Relay | Stay | SwapWith | Continue
+    Ask | Begin | SequenceSettled | Finished | Affected | Scan | Relay | Stay | SwapWith | Continue
     | Trade | Traded | Beside | Host | Unhost | Noted
 )  # fmt: skip
 SwitchMessage: TypeAlias = LocalReady | GlobalReady | GiveUp | Migrated | WhatNow
@@ -258,7 +258,7 @@ _KINDS: dict[Kind, tuple[type, ...]] = {
     ),
     "window": (CopyWindow,),
     "synchronization": (LocalReady, GlobalReady, GiveUp, Migrated, WhatNow),
-    "turn": (Ask, Begin, Settled, Finished, Affected),
+    "turn": (Ask, Begin, SequenceSettled, Finished, Affected),
     "acknowledgement": (Noted,),
 }  # fmt: skip
 

@@ -176,7 +176,7 @@ class JoinBuilder:
         """The question as a checked value, or the error that says what is missing."""
         from plait.query.sql import parse_select
         from plait.query.sql.conditions import condition_parts, split
-        from plait.query.sql.source import Source as Text
+        from plait.query.sql.source import SqlText as Text
 
         texts = [Text(condition, dialect=self.dialect) for condition in self.conditions]
         parts = [condition_parts(text, self._loose()) for text in texts]

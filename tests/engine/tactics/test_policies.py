@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.engine.tactics.policies import Choice, Lottery, Ordered, Policy, Random, make_policy
+from plait.engine.tactics.policies import (
+    Choice,
+    Lottery,
+    Ordered,
+    Random,
+    RoutingPolicy,
+    make_policy,
+)
 from plait.errors import PlanError
 from plait.plan.routed import POLICIES, Eddies, Teddies, routed
 from plait.plan.text import read_router
@@ -20,7 +27,7 @@ def onward(history: int) -> list[int]:
     return [s for s in range(3) if not history >> s & 1]
 
 
-def teach(policy: Policy, fanouts: dict[int, float], rounds: int = 50) -> Counter[int]:
+def teach(policy: RoutingPolicy, fanouts: dict[int, float], rounds: int = 50) -> Counter[int]:
     """Route packets of history A; each target produces its fanout. The tuples sent to each."""
     sent: Counter[int] = Counter()
     for _ in range(rounds):

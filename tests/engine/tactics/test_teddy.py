@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from plait.engine.driver import Engine
 from plait.engine.ingest import Arrivals
-from plait.engine.tactics.routed import BLOCK, Packet, Station
+from plait.engine.tactics.routed import BLOCK, Station, TuplePacket
 from plait.engine.tactics.teddy import Metaqueue, TeddyTactic
 from plait.hosts.local.host import LocalRun
 from plait.plan.examples import chain, clique
@@ -24,9 +24,9 @@ from plait.tuning import USUAL, Tuning
 from plait.workshop.laws.histories import History, crowds
 
 
-def packet(blocks: Sequence[int], earliest: int = 0) -> Packet:
+def packet(blocks: Sequence[int], earliest: int = 0) -> TuplePacket:
     columns = {0: np.arange(len(blocks)).astype(np.uint32), BLOCK: np.array(blocks, np.int32)}
-    return Packet(columns, min(blocks), earliest)
+    return TuplePacket(columns, min(blocks), earliest)
 
 
 def test_a_metaqueue_hands_out_what_waited_longest() -> None:

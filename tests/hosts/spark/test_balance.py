@@ -19,7 +19,7 @@ import pytest
 
 from plait.adapt.balance_policy import BalancePolicy
 from plait.errors import MoveError
-from plait.hosts.spark.balance import Balancer, Beside, Lock
+from plait.hosts.spark.balance import Balancer, BalanceThread, Lock
 from plait.hosts.spark.control import Control, Made
 from plait.hosts.spark.moves import Moves
 from plait.node.placement import balance_line
@@ -191,7 +191,7 @@ def test_the_thread_balances_and_says_why_it_cannot(
     Moves(story.join.routing, story.control, ID).begin(range(30), [1])
     lock = Lock(story.control)
     lock.take()
-    beside = Beside()
+    beside = BalanceThread()
     with caplog.at_level(logging.WARNING, "plait"):
         beside.watch(story.join, BalancePolicy(margin=0.9))
         _until(lambda: "another process moves" in caplog.text)

@@ -17,7 +17,7 @@ from plait.hosts.virtual.trace import Trace
 from plait.optimize.costs import PAPER, Costs
 from plait.plan.examples import keyed
 from plait.plan.jtree import parse_shape
-from plait.plan.migration import Order, Strategy
+from plait.plan.migration import ResultOrder, Strategy
 from plait.query.query import Query
 from plait.workshop.oracle.answer import Result, multiset, oracle
 from plait.workshop.workloads.arrivals import Bursts, Poisson, Regular, tables
@@ -83,7 +83,7 @@ def virtual(
 @pytest.mark.parametrize("strategy", ["moving-state", "parallel-track"])
 @pytest.mark.parametrize("speed", [1.0, 0.0005])
 def test_differential_migrations_change_no_result(
-    purge: Purge, clean: Clean, order: Order, strategy: Strategy, speed: float
+    purge: Purge, clean: Clean, order: ResultOrder, strategy: Strategy, speed: float
 ) -> None:
     query = four()
     given = streams(query)

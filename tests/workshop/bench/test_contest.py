@@ -11,7 +11,7 @@ import pytest
 
 from plait.hosts.local.host import LocalRun, Rows
 from plait.plan.jtree import parse_shape
-from plait.workshop.bench.contest import Contest, Course, Outcome, measure, measure_in_turn
+from plait.workshop.bench.contest import Contest, ContestOutcome, Course, measure, measure_in_turn
 from plait.workshop.workloads.keyed import keyed_query, keyed_tables
 
 
@@ -22,14 +22,14 @@ def course(batches: int = 4, starts: tuple[int, ...] = (0,)) -> Course:
     return Course(query, cut, tuple(b // 2 for b in range(batches)), starts=starts)
 
 
-def outcome(*phases: float, results: int = 1) -> Outcome:
+def outcome(*phases: float, results: int = 1) -> ContestOutcome:
     stopped = math.inf in phases
-    return Outcome(
+    return ContestOutcome(
         tuple(p for p in phases if p < math.inf), phases, results, (1,), "", stopped=stopped
     )
 
 
-def contest(**runs: list[Outcome]) -> Contest:
+def contest(**runs: list[ContestOutcome]) -> Contest:
     return Contest(course(), {}, runs=runs)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plait.workshop.bench.plot import draw
-from plait.workshop.bench.report import Mark, Report, Series
+from plait.workshop.bench.report import PlotMark, Report, Series
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -43,7 +43,7 @@ def test_marks_dashes_logarithms_and_long_legends(tmp_path: Path) -> None:
                 Series(f"line {i}", range(1, 60), range(1, 60), unit, dashed=report is marked)
                 for i in range(4)
             ]
-    marked.marks = [Mark("start", 10.0), Mark("end", 20.0)]
+    marked.marks = [PlotMark("start", 10.0), PlotMark("end", 20.0)]
     first, second = written(plain, tmp_path), written(marked, tmp_path)
     assert width(first) == width(second)
     assert first.read_bytes() != second.read_bytes()

@@ -11,7 +11,7 @@ import pytest
 from plait.workshop.bench.comparisons import Degree
 from plait.workshop.bench.report import Report
 from plait.workshop.experiments import registry
-from plait.workshop.experiments.cape import _error
+from plait.workshop.experiments.cape import fit_error
 from plait.workshop.experiments.cape_nested import engine_kept, recompute
 from plait.workshop.experiments.cape_settings import (
     FLAT,
@@ -111,7 +111,7 @@ def test_another_form_would_not_pass_for_a_polynomial(power: int) -> None:
     y = [v**power for v in x]
     assert Degree(x, y, 2, 3).verdict == "contradicted"
     form = {1: "linear", 5: "fifth power"}[power]
-    assert _error(x, y, form) < _error(x, y, "polynomial")
+    assert fit_error(x, y, form) < fit_error(x, y, "polynomial")
 
 
 @pytest.mark.slow

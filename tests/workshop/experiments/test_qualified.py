@@ -10,17 +10,11 @@ import pytest
 from plait.optimize.pareto import pareto_finder
 from plait.optimize.two_layer import two_layer
 from plait.workshop.bench.report import Report
-from plait.workshop.experiments.qualified import (
-    CloudOptions,
-    FindOptions,
-    TimeOptions,
-    fig13a,
-    fig13b,
-    fig13c,
-    fig14,
-)
+from plait.workshop.experiments.qualified_clouds import CloudOptions, fig14
+from plait.workshop.experiments.qualified_found import FindOptions, fig13b, fig13c
 from plait.workshop.experiments.qualified_letter import letter_selection
 from plait.workshop.experiments.qualified_settings import QualifiedSetting, draw
+from plait.workshop.experiments.qualified_times import TimeOptions, fig13a
 from plait.workshop.experiments.registry import EXPERIMENTS
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "optimize"

@@ -10,7 +10,6 @@ import pytest
 
 from plait.protocol.actions import Drop, Reaction
 from plait.protocol.deliver import to_processor, to_split
-from plait.protocol.manager import Manager
 from plait.protocol.messages import (
     DeactivatePartitions,
     DeletePartitions,
@@ -21,13 +20,14 @@ from plait.protocol.messages import (
     SendPartitions,
     StartOfPartitions,
 )
-from plait.protocol.parties import Processor, Split
+from plait.protocol.move_manager import MoveManager
+from plait.protocol.parties import ProcessorParty, Split
 from plait.protocol.places import Place, Tag
-from plait.workshop.laws.exploring import Report, explore
-from plait.workshop.laws.moving import Budget, Row, Rules, Scenario, Wish, answer
+from plait.workshop.laws.exploring import Exploration, explore
+from plait.workshop.laws.moving_world import FaultBudget, Row, Rules, Scenario, Wish, answer
 
 PROTOCOLS: tuple[Protocol, ...] = ("PTLB", "MSLB")
-NOTHING = Budget()
+NOTHING = FaultBudget()
 
 
 def histories(*splits: tuple[tuple[int, int, int], ...]) -> tuple[tuple[Row, ...], ...]:
@@ -49,7 +49,7 @@ def move(protocol: Protocol, *receivers: int, spread: int | None = None, ask: bo
     return Wish(protocol, (0,), receivers, spread, ask)
 
 
-def holds(scenario: Scenario) -> Report:
+def holds(scenario: Scenario) -> Exploration:
     report = explore(scenario)
     assert not report.violation, "\n".join([report.violation, *report.trace])
     assert report.ends > 0
@@ -89,18 +89,18 @@ def test_oracle_the_sender_chooses(protocol: Protocol) -> None:
 @pytest.mark.parametrize(
     "budget",
     [
-        Budget(losses=1, repeats=1),
-        Budget(losses=2),
-        Budget(repeats=2),
-        Budget(crashes=1),
-        Budget(ticks=1),
-        Budget(give_ups=1),
-        Budget(give_ups=1, losses=1),
-        Budget(give_ups=1, repeats=1),
+        FaultBudget(losses=1, repeats=1),
+        FaultBudget(losses=2),
+        FaultBudget(repeats=2),
+        FaultBudget(crashes=1),
+        FaultBudget(ticks=1),
+        FaultBudget(give_ups=1),
+        FaultBudget(give_ups=1, losses=1),
+        FaultBudget(give_ups=1, repeats=1),
     ],
     ids=str,
 )
-def test_oracle_faults_at_every_step(protocol: Protocol, budget: Budget) -> None:
+def test_oracle_faults_at_every_step(protocol: Protocol, budget: FaultBudget) -> None:
     report = holds(replace(SMALL, wishes=(move(protocol, 1),), budget=budget))
     assert report.moved > 0
     assert (report.moved < report.ends) == bool(budget.give_ups)
@@ -110,7 +110,9 @@ def test_oracle_faults_at_every_step(protocol: Protocol, budget: Budget) -> None
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_oracle_two_splits_give_up(protocol: Protocol) -> None:
     rows = histories(((0, 0, 1), (0, 0, 3)), ((1, 0, 2),))
-    holds(replace(SMALL, histories=rows, wishes=(move(protocol, 1),), budget=Budget(give_ups=1)))
+    holds(
+        replace(SMALL, histories=rows, wishes=(move(protocol, 1),), budget=FaultBudget(give_ups=1))
+    )
 
 
 @pytest.mark.slow
@@ -142,7 +144,7 @@ def test_oracle_a_second_try_after_giving_up(first: Protocol, second: Protocol) 
             histories=CLOSE,
             window=2,
             wishes=(move(first, 1), move(second, 1)),
-            budget=Budget(give_ups=1),
+            budget=FaultBudget(give_ups=1),
             keep_dead=True,
         )
     )
@@ -164,8 +166,10 @@ def test_oracle_a_hot_group_is_spread() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [NOTHING, Budget(give_ups=1), Budget(losses=1)], ids=str)
-def test_oracle_a_hot_group_is_spread_and_gathered(budget: Budget) -> None:
+@pytest.mark.parametrize(
+    "budget", [NOTHING, FaultBudget(give_ups=1), FaultBudget(losses=1)], ids=str
+)
+def test_oracle_a_hot_group_is_spread_and_gathered(budget: FaultBudget) -> None:
     wishes = (move("MSLB", 0, 1, spread=0), move("MSLB", 1))
     rows = histories(((0, 0, 1), (1, 0, 2), (0, 0, 3)))
     holds(replace(SMALL, window=2, histories=rows, wishes=wishes, budget=budget))
@@ -197,7 +201,7 @@ def found(scenario: Scenario, rules: Rules) -> str:
 def test_found_a_sender_that_deletes_too_early() -> None:
     """No result would be missing, but rows would come to a group that is gone."""
 
-    def hasty(processor: Processor, message: Message) -> Reaction[Processor]:
+    def hasty(processor: ProcessorParty, message: Message) -> Reaction[ProcessorParty]:
         if (
             isinstance(message, DeletePartitions)
             and processor.number in message.move.senders
@@ -222,7 +226,7 @@ def test_found_flags_of_different_moves_taken_for_the_same() -> None:
         SMALL,
         histories=CLOSE[:1],
         wishes=(move("PTLB", 1), move("PTLB", 1)),
-        budget=Budget(give_ups=1),
+        budget=FaultBudget(give_ups=1),
     )
     assert "missing" in found(scenario, Rules(finds=mistaken))
 
@@ -239,7 +243,7 @@ def test_found_dead_rows_taken_for_live_ones() -> None:
 
 
 def test_found_rows_released_before_they_are_received() -> None:
-    def hasty(manager: Manager, message: Message) -> Reaction[Manager]:
+    def hasty(manager: MoveManager, message: Message) -> Reaction[MoveManager]:
         reaction = manager.on(message)
         sends = [m for _, m in reaction.messages if isinstance(m, SendPartitions)]
         early = tuple(("split-0", ReactivatePartitions(m.move)) for m in sends)
@@ -256,20 +260,20 @@ def test_found_progress_that_does_not_wait_for_buffered_rows() -> None:
 
 @pytest.mark.slow
 def test_found_a_receiver_that_forgets_too_early() -> None:
-    def hasty(processor: Processor, message: Message) -> Reaction[Processor]:
+    def hasty(processor: ProcessorParty, message: Message) -> Reaction[ProcessorParty]:
         if isinstance(message, GiveUpPartitions) and processor.number in message.move.receivers:
             gone = tuple((g, message.move.number) for g in message.move.groups)
             after = processor.over(message.move, gone)
             return Reaction(after, (Drop(gone),), (), (("manager", after.settled(message.move)),))
         return to_processor(processor, message)
 
-    scenario = replace(SMALL, wishes=(move("PTLB", 1),), budget=Budget(give_ups=1))
+    scenario = replace(SMALL, wishes=(move("PTLB", 1),), budget=FaultBudget(give_ups=1))
     assert "does not hold" in found(scenario, Rules(to_processor=hasty))
 
 
 @pytest.mark.slow
 def test_found_a_sender_that_does_not_wait_for_every_split() -> None:
-    def hasty(processor: Processor, message: Message) -> Reaction[Processor]:
+    def hasty(processor: ProcessorParty, message: Message) -> Reaction[ProcessorParty]:
         if isinstance(message, StartOfPartitions):
             part = processor.part(message.move)
             if not processor.is_over(message.move):
@@ -282,14 +286,16 @@ def test_found_a_sender_that_does_not_wait_for_every_split() -> None:
 
 @pytest.mark.slow
 def test_found_a_sender_that_deletes_what_may_be_lost() -> None:
-    def hasty(processor: Processor, message: Message) -> Reaction[Processor]:
+    def hasty(processor: ProcessorParty, message: Message) -> Reaction[ProcessorParty]:
         reaction = to_processor(processor, message)
         if isinstance(message, SendPartitions) and reaction.actions:
             gone = processor.of_move(message.move, brought=False)
             return replace(reaction, actions=(*reaction.actions, Drop(gone)))
         return reaction
 
-    scenario = replace(SMALL, histories=CLOSE, wishes=(move("MSLB", 1),), budget=Budget(losses=1))
+    scenario = replace(
+        SMALL, histories=CLOSE, wishes=(move("MSLB", 1),), budget=FaultBudget(losses=1)
+    )
     assert "missing" in found(scenario, Rules(to_processor=hasty))
 
 
@@ -300,7 +306,9 @@ def test_found_a_split_that_begins_what_has_ended() -> None:
             split = replace(split, ended=())
         return to_split(split, message)
 
-    scenario = replace(SMALL, histories=CLOSE, wishes=(move("MSLB", 1),), budget=Budget(repeats=1))
+    scenario = replace(
+        SMALL, histories=CLOSE, wishes=(move("MSLB", 1),), budget=FaultBudget(repeats=1)
+    )
     assert found(scenario, Rules(to_split=forgetful))
 
 
@@ -311,7 +319,7 @@ def test_found_a_party_that_never_answers() -> None:
             Reaction(split) if isinstance(message, GiveUpPartitions) else to_split(split, message)
         )
 
-    scenario = replace(SMALL, wishes=(move("MSLB", 1),), budget=Budget(give_ups=1))
+    scenario = replace(SMALL, wishes=(move("MSLB", 1),), budget=FaultBudget(give_ups=1))
     assert found(scenario, Rules(to_split=deaf)) == "no end can be reached"
 
 

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.workshop.oracle import checksum as module
 from plait.workshop.oracle.answer import multiset
-from plait.workshop.oracle.checksum import checksum
+from plait.workshop.oracle.checksum import checksum, checksum_batches
 
 TYPES = {
     pa.int64(): (0, 1, -1, 2**62),
@@ -52,13 +51,13 @@ def test_equal_for_equal_multisets_only(table: pa.Table, data: st.DataObject) ->
     assert (checksum(table) == checksum(other)) == (multiset(table) == multiset(other))
 
 
-def test_blocks_and_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("chunk", "block"), [(64, 10), (1, 1), (10, 64), (1000, 999)])
+def test_blocks_and_chunks_do_not_matter(chunk: int, block: int) -> None:
     table = pa.table({"x": list(range(1000)), "s": [str(i % 7) for i in range(1000)]})
     whole = checksum(table)
-    monkeypatch.setattr(module, "_CHUNK", 64)
-    monkeypatch.setattr(module, "_BLOCK", 10)
-    assert checksum(table) == whole
-    assert checksum(pa.concat_tables([table.slice(333), table.slice(0, 333)])) == whole
+    other = pa.concat_tables([table.slice(333), table.slice(0, 333)])
+    for given_ in (table, other):
+        assert checksum_batches(given_.to_batches(), chunk=chunk, block=block) == whole
 
 
 def test_columns_are_not_interchangeable() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from plait.plan.examples import chain
-from plait.workshop.workloads.arrivals import Arrivals, Bursts, Poisson, Regular, tables
+from plait.workshop.workloads.arrivals import ArrivalProcess, Bursts, Poisson, Regular, tables
 
-PROCESSES: list[Arrivals] = [
+PROCESSES: list[ArrivalProcess] = [
     Poisson(50.0),
     Regular(50.0),
     Bursts(50.0, period=2.0, share=0.25),
@@ -16,7 +16,7 @@ PROCESSES: list[Arrivals] = [
 
 
 @pytest.mark.parametrize("process", PROCESSES)
-def test_rates_and_order(process: Arrivals) -> None:
+def test_rates_and_order(process: ArrivalProcess) -> None:
     times = process.times(200.0, np.random.default_rng(1))
     assert len(times) == pytest.approx(10_000, rel=0.05)
     assert np.all(np.diff(times) >= 0)

@@ -51,7 +51,7 @@ StreamSet = frozenset[int]
 
 
 @dataclass(slots=True)
-class Moved:
+class MovedState:
     """The tactic that goes on, and what it took to make it."""
 
     tactic: Tactic
@@ -66,7 +66,7 @@ class Moved:
     seconds: float = 0.0
 
 
-def move_state(old: Tactic, windows: Windows, plan: Plan, limit: int | None = None) -> Moved:
+def move_state(old: Tactic, windows: Windows, plan: Plan, limit: int | None = None) -> MovedState:
     """Go on with another plan; nothing may wait in the old tactic, which is not used any more.
 
     If the new plan does not fit into the memory limit, the old tactic can still go on.
@@ -74,10 +74,10 @@ def move_state(old: Tactic, windows: Windows, plan: Plan, limit: int | None = No
     began = time.perf_counter()
     states = {state.streams: state for state in old.combined}
     if isinstance(plan, Teddies | Eddies):
-        moved = Moved(make_router(windows, plan, limit))
+        moved = MovedState(make_router(windows, plan, limit))
     else:
         new = TreeTactic(windows, plan, states)
-        moved = Moved(new)
+        moved = MovedState(new)
         taken = states.keys() & {state.streams for state in new.combined}
         moved.shared = {s: len(state) for s, state in states.items() if s in taken}
         try:

@@ -17,12 +17,12 @@ from plait.engine.tactics.tree import TreeTactic
 from plait.errors import MigrationError, did_you_mean
 from plait.plan.boxes import Box, boxes
 from plait.plan.jtree import Join, Leaf, check_plan
-from plait.plan.migration import ORDERS, STRATEGIES, Migration, Order, Strategy
+from plait.plan.migration import ORDERS, STRATEGIES, Migration, ResultOrder, Strategy
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query
 
 
-class Migrated(NamedTuple):
+class MigrationDone(NamedTuple):
     """What was done, and the results that waited under the old plan."""
 
     record: Migration
@@ -34,10 +34,10 @@ def migrate(
     plan: Plan,
     strategy: Strategy = "moving-state",
     *,
-    order: Order = "any",
+    order: ResultOrder = "any",
     start: int = 0,
     reason: str = "",
-) -> Migrated:
+) -> MigrationDone:
     """Let an engine go on with another plan, at a batch boundary.
 
     `start` is the number of batches so far and `reason` says why this strategy, for the record. An
@@ -62,7 +62,7 @@ def migrate(
         else:
             held = Held(engine.windows, track.mark) if order == "timestamp" else None
             engine.adopt(track, held)
-        return Migrated(track.migration, [])
+        return MigrationDone(track.migration, [])
     done = _moving_state(engine, plan, order, start)
     pause = time.perf_counter() - began
     return done._replace(record=replace(done.record, pause=pause, reason=reason))
@@ -103,7 +103,7 @@ def check_request(
         )
 
 
-def _moving_state(engine: Engine, plan: Plan, order: Order, start: int) -> Migrated:
+def _moving_state(engine: Engine, plan: Plan, order: ResultOrder, start: int) -> MigrationDone:
     waited = list(engine.finish())
     old = engine.plan
     moved = move_state(engine.tactic, engine.windows, plan, engine.memory_limit)
@@ -122,7 +122,7 @@ def _moving_state(engine: Engine, plan: Plan, order: Order, start: int) -> Migra
         probes=moved.work.probes,
         visited=moved.work.visited,
     )
-    return Migrated(record, waited)
+    return MigrationDone(record, waited)
 
 
 def _boxes(query: Query, old: Plan, new: Plan) -> tuple[Box, ...]:

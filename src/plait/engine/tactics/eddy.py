@@ -18,7 +18,7 @@ from plait.engine.ingest import Arrivals
 from plait.engine.probe import length
 from plait.engine.slices import Slice, cut_rows
 from plait.engine.states import Tuples
-from plait.engine.tactics.routed import Packet, RoutedTactic, Station
+from plait.engine.tactics.routed import RoutedTactic, Station, TuplePacket
 from plait.engine.tactics.single import SingleTuples
 from plait.engine.windows import Windows
 from plait.kernels.jit import Positions
@@ -33,7 +33,7 @@ class EddyTactic(RoutedTactic):
     def __init__(self, windows: Windows, plan: Eddies) -> None:
         super().__init__(windows, plan)
         self._intake = plan.intake
-        self._tuples: deque[tuple[Station, Packet]] = deque()
+        self._tuples: deque[tuple[Station, TuplePacket]] = deque()
         self._single = SingleTuples(windows, self._station, self._visit)
         self.compiled = all(len(streams_of(r)) < 2 for r in self._query.residuals)
         """Whether single tuples are routed by compiled code."""
@@ -73,14 +73,14 @@ class EddyTactic(RoutedTactic):
         self.decisions += self._single.decisions - before
         self.longest_queue = max(self.longest_queue, self._single.longest)
 
-    def _take_in(self, station: Station, block: Packet) -> None:
+    def _take_in(self, station: Station, block: TuplePacket) -> None:
         self._line_up(station, block)
 
-    def _line_up(self, station: Station, packet: Packet) -> None:
+    def _line_up(self, station: Station, packet: TuplePacket) -> None:
         """Queue tuples one by one."""
         for i in range(len(packet)):
             columns = {s: column[i : i + 1] for s, column in packet.columns.items()}
-            self._tuples.append((station, Packet(columns, packet.oldest, packet.earliest)))
+            self._tuples.append((station, TuplePacket(columns, packet.oldest, packet.earliest)))
 
     def _run(self) -> Iterator[Tuples]:
         while self._tuples:
@@ -89,7 +89,7 @@ class EddyTactic(RoutedTactic):
             choice = self.policy.choose(station.done, station.ready)
             yield from self._route(station, choice.target, packet)
 
-    def _queue(self, station: Station, packet: Packet) -> Iterator[Tuples]:
+    def _queue(self, station: Station, packet: TuplePacket) -> Iterator[Tuples]:
         self._line_up(station, packet)
         yield from ()
 

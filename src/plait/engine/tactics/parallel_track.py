@@ -63,7 +63,7 @@ from plait.kernels.jit import Positions
 from plait.kernels.memory import Saved
 from plait.plan.boxes import Box, boxes
 from plait.plan.jtree import Join, Node, check_plan, preorder
-from plait.plan.migration import Migration, Order
+from plait.plan.migration import Migration, ResultOrder
 from plait.plan.steps import indexes, stream_set
 
 
@@ -98,7 +98,7 @@ class ParallelTrack:
     waiting = False
 
     def __init__(
-        self, tree: TreeTactic, plan: Node, *, order: Order = "any", start: int = 0
+        self, tree: TreeTactic, plan: Node, *, order: ResultOrder = "any", start: int = 0
     ) -> None:
         self.windows = tree.windows
         query = self.windows.query

@@ -37,7 +37,7 @@ class Choice(NamedTuple):
     at_most: int | None = None
 
 
-class Policy(Protocol):
+class RoutingPolicy(Protocol):
     """What a router asks."""
 
     def choose(self, history: History, ready: Sequence[int], waiting: int = 1) -> Choice:
@@ -331,7 +331,7 @@ def _draw_on(chance: Chance, saved: Sequence[Any]) -> None:
     chance.setstate((version, tuple(words), gauss))
 
 
-def make_policy(name: str, seed: int, onward: Onward) -> Policy:
+def make_policy(name: str, seed: int, onward: Onward) -> RoutingPolicy:
     """The policy with this name; `onward` tells it where each history can go."""
     if name == "random":
         return Random(seed)

@@ -44,7 +44,7 @@ from plait.engine.slices import Slice
 from plait.engine.states import CombinedState, Tuples
 from plait.engine.tactic import Tactic
 from plait.engine.tactics.operators import Operator
-from plait.engine.tactics.policies import History, Policy, make_policy
+from plait.engine.tactics.policies import History, RoutingPolicy, make_policy
 from plait.engine.windows import Windows
 from plait.kernels.jit import Array, Ids, Positions
 from plait.kernels.memory import NotSaved, Saved
@@ -80,7 +80,7 @@ class Waited:
 
 
 @dataclass(slots=True)
-class Packet:
+class TuplePacket:
     """Tuples with the same history: the ids of their parts by stream, and their blocks.
 
     Block numbers are kept modulo 2^31.
@@ -196,7 +196,7 @@ class RoutedTactic:
         self._inputs = [InputCounters() for _ in range(size)]
         self._outputs = 0
         self.decisions = 0
-        self.policy: Policy = make_policy(plan.policy, plan.seed, self._ready)
+        self.policy: RoutingPolicy = make_policy(plan.policy, plan.seed, self._ready)
 
     def to_state(self) -> Saved:
         """What it has beside its windows and its plan, when no tuple is under way."""
@@ -294,7 +294,7 @@ class RoutedTactic:
 
     # -- what the kinds of queues decide
 
-    def _take_in(self, station: Station, block: Packet) -> None:
+    def _take_in(self, station: Station, block: TuplePacket) -> None:
         """Queue new tuples."""
         raise NotImplementedError
 
@@ -302,7 +302,7 @@ class RoutedTactic:
         """Route until only new tuples could keep the router busy."""
         raise NotImplementedError
 
-    def _queue(self, station: Station, packet: Packet) -> Iterator[Tuples]:
+    def _queue(self, station: Station, packet: TuplePacket) -> Iterator[Tuples]:
         """Queue what a visit found; may route some of it at once to make room."""
         raise NotImplementedError
 
@@ -312,7 +312,7 @@ class RoutedTactic:
 
     # -- the mechanism
 
-    def _block(self, stream: int, positions: Positions) -> Packet:
+    def _block(self, stream: int, positions: Positions) -> TuplePacket:
         """Tuples that were just stored, as one block that is ready to be routed."""
         window = self._bases[stream].window
         n = len(positions)
@@ -321,9 +321,9 @@ class RoutedTactic:
         block = self._frontiers.add([b.window.ring.next_id for b in self._bases])
         ids = ids_of(window.ring.header, positions)
         blocks = np.full(n, block & _BLOCK_MASK, np.int32)
-        return Packet({stream: ids, BLOCK: blocks}, block, int(window.latest[positions[0]]))
+        return TuplePacket({stream: ids, BLOCK: blocks}, block, int(window.latest[positions[0]]))
 
-    def _route(self, station: Station, target: int, packet: Packet) -> Iterator[Tuples]:
+    def _route(self, station: Station, target: int, packet: TuplePacket) -> Iterator[Tuples]:
         """Have a packet visit a window; results are yielded, all else is queued."""
         visit = self._visit(station, target)
         self.decisions += 1
@@ -351,7 +351,7 @@ class RoutedTactic:
                     else ids_of(self._bases[s].window.ring.header, found[s])
                     for s in found
                 }  # fmt: skip
-                yield from self._queue(after, Packet(columns, packet.oldest, packet.earliest))
+                yield from self._queue(after, TuplePacket(columns, packet.oldest, packet.earliest))
         produced += counters.matches
         work = counters.probes + counters.visited + counters.matches - before
         self.policy.observe(station.done, target, len(packet), produced, work)

@@ -24,7 +24,7 @@ from operator import is_
 import numpy as np
 
 from plait.engine.states import Tuples
-from plait.engine.tactics.policies import Drawing, History, Policy
+from plait.engine.tactics.policies import Drawing, History, RoutingPolicy
 from plait.engine.tactics.routed import Station, Visit
 from plait.engine.windows import Windows
 from plait.kernels import single
@@ -83,7 +83,7 @@ class SingleTuples:
         """The longest that the queue has been."""
         return int(self._state[single.LONGEST])
 
-    def run(self, stream: int, positions: Positions, policy: Policy) -> Iterator[Tuples]:
+    def run(self, stream: int, positions: Positions, policy: RoutingPolicy) -> Iterator[Tuples]:
         """Route new tuples of a stream, and all that they become."""
         self._line_up(stream, positions)
         self._look_at_windows()
@@ -101,7 +101,7 @@ class SingleTuples:
             yield from self._handle(reason)
         policy.take_back(tickets)
 
-    def _ask(self, policy: Policy) -> Iterator[Tuples]:
+    def _ask(self, policy: RoutingPolicy) -> Iterator[Tuples]:
         chance, tickets = np.zeros(1, np.uint64), np.zeros(len(self._rings))
         state, streams = self._state, len(self._rings)
         while state[single.HEAD] < state[single.TAIL]:

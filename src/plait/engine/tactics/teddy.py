@@ -34,7 +34,7 @@ import numpy as np
 from plait.engine.ingest import Arrivals
 from plait.engine.slices import Slice, cut_rows
 from plait.engine.states import Tuples
-from plait.engine.tactics.routed import Packet, RoutedTactic, Station, Waited
+from plait.engine.tactics.routed import RoutedTactic, Station, TuplePacket, Waited
 from plait.engine.windows import Windows
 from plait.kernels.memory import Saved
 from plait.plan.routed import Teddies
@@ -49,7 +49,7 @@ class Metaqueue:
         self.threshold = 1
         self.counter = 0
         self.scheduled = False
-        self.packets: deque[tuple[Packet, int, float]] = deque()
+        self.packets: deque[tuple[TuplePacket, int, float]] = deque()
         self.turns = self.routed = self.most = self.longest_rounds = 0
         self.held = self.rounds = self.seconds = self.longest_seconds = 0.0
 
@@ -62,14 +62,14 @@ class Metaqueue:
         if self.occupancy >= 2 * self.threshold:
             self.threshold = min(2 * self.threshold, limit)
 
-    def put(self, packet: Packet, now: int, clock: float) -> None:
+    def put(self, packet: TuplePacket, now: int, clock: float) -> None:
         """Let tuples wait."""
         self.packets.append((packet, now, clock))
         self.occupancy += len(packet)
 
-    def take(self, most: int, now: int, clock: float) -> Packet:
+    def take(self, most: int, now: int, clock: float) -> TuplePacket:
         """The tuples that have waited longest, as one packet; how long that was is remembered."""
-        parts: list[Packet] = []
+        parts: list[TuplePacket] = []
         left = most
         while self.packets and left:
             packet, entered, began = self.packets.popleft()
@@ -179,7 +179,7 @@ class TeddyTactic(RoutedTactic):
             return self.windows.slices(arrivals, self.windows.tuning.teddy_slices)
         return cut_rows(arrivals, self._teddies.intake)
 
-    def _take_in(self, station: Station, block: Packet) -> None:
+    def _take_in(self, station: Station, block: TuplePacket) -> None:
         self._schedule_if_due(self._enqueue(station, block))
         if not self._schedule:
             self._end_round()
@@ -220,14 +220,14 @@ class TeddyTactic(RoutedTactic):
             queue.scheduled = True
             self._schedule.append(queue)
 
-    def _enqueue(self, station: Station, packet: Packet) -> Metaqueue:
+    def _enqueue(self, station: Station, packet: TuplePacket) -> Metaqueue:
         queue = self._metaqueues.get(station.done)
         if queue is None:
             queue = self._metaqueues[station.done] = Metaqueue(station)
         queue.put(packet, self.rounds, self._clock())
         return queue
 
-    def _queue(self, station: Station, packet: Packet) -> Iterator[Tuples]:
+    def _queue(self, station: Station, packet: TuplePacket) -> Iterator[Tuples]:
         queue = self._enqueue(station, packet)
         while queue.occupancy >= self.windows.tuning.waiting_packets * self._teddies.packet_limit:
             yield from self._turn(queue)
@@ -261,14 +261,14 @@ def _depth(station: Station) -> tuple[int, int]:
     return len(station.streams), station.done
 
 
-def _part(packet: Packet, start: int, stop: int) -> Packet:
+def _part(packet: TuplePacket, start: int, stop: int) -> TuplePacket:
     columns = {s: column[start:stop] for s, column in packet.columns.items()}
-    return Packet(columns, packet.oldest, packet.earliest)
+    return TuplePacket(columns, packet.oldest, packet.earliest)
 
 
-def _together(parts: list[Packet]) -> Packet:
+def _together(parts: list[TuplePacket]) -> TuplePacket:
     """One packet of several."""
     if len(parts) == 1:
         return parts[0]
     columns = {s: np.concatenate([p.columns[s] for p in parts]) for s in parts[0].columns}
-    return Packet(columns, min(p.oldest for p in parts), min(p.earliest for p in parts))
+    return TuplePacket(columns, min(p.oldest for p in parts), min(p.earliest for p in parts))

@@ -22,7 +22,7 @@ from plait.node.node import Node, Setup
 from plait.optimize.budget import Budget
 from plait.optimize.costs import Costs, load
 from plait.plan.jtree import mjoin
-from plait.plan.migration import Migration, Order, Strategy
+from plait.plan.migration import Migration, ResultOrder, Strategy
 from plait.plan.routed import Plan
 from plait.query.compare import difference
 from plait.query.query import Query
@@ -193,7 +193,7 @@ class LocalRun:
         plan: Plan,
         strategy: Strategy | Literal["auto"] = "moving-state",
         *,
-        order: Order = "any",
+        order: ResultOrder = "any",
         query: Query | None = None,
     ) -> Migration:
         """Go on with another plan from the next batch on; no result is lost or repeated.

@@ -227,7 +227,7 @@ class Watched:
         return False
 
 
-class Beside:
+class BalanceThread:
     """A thread that looks after the joins of this driver, for as long as it has any."""
 
     def __init__(self) -> None:
@@ -265,7 +265,7 @@ class Beside:
             time.sleep(max(due - REAL.wall(), _SOON))
 
 
-BESIDE = Beside()
+THREAD = BalanceThread()
 """That of this process."""
 
 
@@ -275,6 +275,6 @@ def balance(join: Made) -> None:
     Where groups stay, those that were on their way still arrive.
     """
     if join.routing.by is not None and join.routing.processors > 1 and join.control.shared:
-        BESIDE.watch(join, join.balance)
+        THREAD.watch(join, join.balance)
     else:
-        BESIDE.leave(join.control)
+        THREAD.leave(join.control)

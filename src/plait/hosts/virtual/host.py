@@ -44,7 +44,7 @@ from plait.node.batch import Aside, Rows, batch_of_rows
 from plait.node.node import Clock, Node, Setup
 from plait.optimize.costs import DEFAULT, Costs
 from plait.plan.jtree import Node as Tree
-from plait.plan.migration import Order, Strategy
+from plait.plan.migration import ResultOrder, Strategy
 from plait.query.query import Query
 
 Clean = Literal["work-off", "take-over"]
@@ -61,7 +61,7 @@ class Request:
     at: float
     plan: Tree
     strategy: Strategy
-    order: Order
+    order: ResultOrder
     clean: Clean
 
 
@@ -136,7 +136,7 @@ class VirtualRun:
         plan: Tree,
         strategy: Strategy = "moving-state",
         *,
-        order: Order = "any",
+        order: ResultOrder = "any",
         clean: Clean = "work-off",
     ) -> None:
         """Change the plan at an instant of virtual time."""

@@ -15,7 +15,7 @@ from plait.query.evaluate import evaluate, type_of
 from plait.query.expr import Call, Column, Expr, conjuncts, streams_of
 from plait.query.query import Stream, as_equality, check_condition
 from plait.query.sql.expressions import Translation
-from plait.query.sql.source import Source, refusing_endless_nesting
+from plait.query.sql.source import SqlText, refusing_endless_nesting
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ def parse_condition(
     >>> [str(k) for k in kept], [(b.earlier, b.later, b.micros) for b in bounds]
     (['a.k = b.k'], [(0, 1, 5000000)])
     """
-    source = Source(text, dialect=dialect)
+    source = SqlText(text, dialect=dialect)
     return split(source, condition_parts(source, streams), streams)
 
 
-def condition_parts(source: Source, streams: Sequence[Stream]) -> list[Part]:
+def condition_parts(source: SqlText, streams: Sequence[Stream]) -> list[Part]:
     """The conditions of a text that is one boolean expression."""
     statements = source.parse()
     if not statements:
@@ -82,7 +82,7 @@ def _no_column(column: Column) -> object:
 
 
 def split(
-    source: Source, parts: Sequence[Part], streams: Sequence[Stream]
+    source: SqlText, parts: Sequence[Part], streams: Sequence[Stream]
 ) -> tuple[list[Expr], list[Constraint]]:
     """Conditions to evaluate, and bounds on event times; checked, with the place in errors."""
     conditions: list[Expr] = []

@@ -12,7 +12,7 @@ from plait.query.evaluate import type_of
 from plait.query.expr import FUNCTIONS, Call, Column, Expr, Literal
 from plait.query.query import Stream, resolve, stream_index
 from plait.query.sql.literals import cast, in_zone, interval, negated, number
-from plait.query.sql.source import Source
+from plait.query.sql.source import SqlText
 
 NULL = Literal(None, pa.null())
 
@@ -90,7 +90,7 @@ class Translation:
     """
 
     def __init__(
-        self, source: Source, streams: Sequence[Stream], merged: Mapping[str, str] | None = None
+        self, source: SqlText, streams: Sequence[Stream], merged: Mapping[str, str] | None = None
     ) -> None:
         self.source = source
         self.streams = streams
@@ -235,7 +235,7 @@ def spelled(name: str, known: Sequence[str]) -> str:
     return matches[0] if len(matches) == 1 else name
 
 
-def spoken(source: Source, node: exp.Expr) -> str:
+def spoken(source: SqlText, node: exp.Expr) -> str:
     """What a person calls this node."""
     if type(node) in _SPOKEN:
         return _SPOKEN[type(node)]

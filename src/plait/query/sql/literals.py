@@ -14,7 +14,7 @@ from plait.errors import WindowError
 from plait.query.durations import LONGEST, micros, unit_micros
 from plait.query.evaluate import type_of
 from plait.query.expr import Cast, Column, Expr, Literal
-from plait.query.sql.source import Source
+from plait.query.sql.source import SqlText
 from plait.query.values.convert import convert, has_zone
 from plait.query.values.forms import Unfit
 
@@ -45,7 +45,7 @@ _SPAN = ("DAY", "HOUR", "MINUTE", "SECOND")
 _LONG_UNITS = {"MONTH": "days", "YEAR": "days", "QUARTER": "days"}
 
 
-def number(source: Source, node: exp.Literal) -> Literal:
+def number(source: SqlText, node: exp.Literal) -> Literal:
     """A number as Spark types it: an integer, a decimal with its digits, or with `e` a double."""
     text = node.name.replace("_", "")
     if "e" in text.lower():
@@ -62,7 +62,7 @@ def number(source: Source, node: exp.Literal) -> Literal:
     return Literal(value, pa.decimal128(precision, scale))
 
 
-def sql_type(source: Source, node: exp.DataType, within: exp.Expr) -> pa.DataType:
+def sql_type(source: SqlText, node: exp.DataType, within: exp.Expr) -> pa.DataType:
     """The Arrow type of a type that SQL names."""
     if node.this == _D.DECIMAL:
         given = [int(p.name) for p in node.expressions]
@@ -81,7 +81,7 @@ def sql_type(source: Source, node: exp.DataType, within: exp.Expr) -> pa.DataTyp
 
 
 def cast(
-    source: Source, node: exp.Cast, operand: Expr, lookup: Callable[[Column], pa.DataType]
+    source: SqlText, node: exp.Cast, operand: Expr, lookup: Callable[[Column], pa.DataType]
 ) -> Expr:
     """A cast; that of a constant is computed at once.
 
@@ -128,7 +128,7 @@ def in_zone(operand: Expr, type_: pa.DataType, target: pa.DataType, zone: str | 
     return Cast(operand, pa.timestamp("us", zone))
 
 
-def interval(source: Source, node: exp.Interval) -> Literal:
+def interval(source: SqlText, node: exp.Interval) -> Literal:
     """A length of time: `INTERVAL 10 SECONDS`, `INTERVAL '1 minute 30 seconds'`, ..."""
     amount, unit = node.this, node.args.get("unit")
     if not isinstance(amount, exp.Literal):
@@ -160,7 +160,7 @@ def length(total: int) -> Literal:
     return Literal(dt.timedelta(microseconds=total), pa.duration("us"))
 
 
-def _span(source: Source, node: exp.Interval, text: str, unit: exp.IntervalSpan) -> int:
+def _span(source: SqlText, node: exp.Interval, text: str, unit: exp.IntervalSpan) -> int:
     """`INTERVAL '1 10:30:00' DAY TO SECOND`."""
     first, last = unit.this.name.upper(), unit.expression.name.upper()
     if first not in _SPAN or last not in _SPAN or _SPAN.index(first) >= _SPAN.index(last):

@@ -14,7 +14,7 @@ from plait.query.evaluate import type_of
 from plait.query.expr import Call, Column, Expr, Literal
 from plait.query.query import Output, Stream, stream_index
 from plait.query.sql.expressions import Translation, spelled
-from plait.query.sql.source import Source, refusing_endless_nesting
+from plait.query.sql.source import SqlText, refusing_endless_nesting
 
 _LEAD = "SELECT "
 
@@ -49,7 +49,7 @@ def parse_select(
 
 
 def _items(text: str, streams: Sequence[Stream], dialect: Dialect) -> Iterator[Item]:
-    source = Source(text, lead=_LEAD, dialect=dialect)
+    source = SqlText(text, lead=_LEAD, dialect=dialect)
     statements = source.parse()
     select = statements[0] if statements else None
     if len(statements) > 1:

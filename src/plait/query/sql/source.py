@@ -42,10 +42,10 @@ def refusing_endless_nesting(function: Callable[P, R]) -> Callable[P, R]:
     return guarded
 
 
-class Source:
+class SqlText:
     """A text in Spark's dialect of SQL.
 
-    >>> source = Source("a.x =\\n b.y")
+    >>> source = SqlText("a.x =\\n b.y")
     >>> source.position(7)
     (2, 2)
     """

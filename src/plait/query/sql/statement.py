@@ -30,7 +30,7 @@ from plait.query.query import Field, Lateness, Query, Stream, make_query
 from plait.query.sql.conditions import Part, parts_of, split
 from plait.query.sql.expressions import Translation
 from plait.query.sql.outputs import items_of, name_items
-from plait.query.sql.source import Source, refusing_endless_nesting
+from plait.query.sql.source import SqlText, refusing_endless_nesting
 from plait.query.streams import delays_of, fields_of, time_columns
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ _AFTERWARDS = "Plait joins; do it with the results"
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FromTable:
     """A table of the FROM clause under its name in the query."""
 
     name: str
@@ -102,7 +102,7 @@ def parse_statement(
     dialect: Dialect = PLAIN,
 ) -> tuple[Query, dict[str, str]]:
     """The query, and which table each of its streams is."""
-    source = Source(text, dialect=dialect)
+    source = SqlText(text, dialect=dialect)
     within, body = _within(source)
     select = _select(source, body)
     tables = list(_tables(source, select, catalog))
@@ -130,7 +130,7 @@ def parse_statement(
     return query, {t.name: t.table for t in tables}
 
 
-def _within(source: Source) -> tuple[int | None, str]:
+def _within(source: SqlText) -> tuple[int | None, str]:
     """The width of the WITHIN clause, and the text without it."""
     tokens = list(source.outside())
     for i, token in enumerate(tokens[:-1]):
@@ -143,7 +143,7 @@ def _within(source: Source) -> tuple[int | None, str]:
     return None, source.text
 
 
-def _width(source: Source, within: Token, tokens: Sequence[Token]) -> int:
+def _width(source: SqlText, within: Token, tokens: Sequence[Token]) -> int:
     for token in tokens:
         if token.token_type in (TokenType.WHERE, TokenType.JOIN, TokenType.ON) or any(
             token.text.upper().startswith(word) for _, word in _CLAUSES.values()
@@ -160,7 +160,7 @@ def _width(source: Source, within: Token, tokens: Sequence[Token]) -> int:
         return positive(re.sub(r"^-\s*", "-", written.strip()), what="WITHIN")
 
 
-def _select(source: Source, body: str) -> exp.Select:
+def _select(source: SqlText, body: str) -> exp.Select:
     if not source.tokens:
         raise UnsupportedSql(
             "the query is empty", line=1, column=1, remedy="write SELECT ... FROM ... JOIN ..."
@@ -193,13 +193,13 @@ def _select(source: Source, body: str) -> exp.Select:
     return select
 
 
-def _clause_place(source: Source, word: str) -> int:
+def _clause_place(source: SqlText, word: str) -> int:
     place = source.keyword(word)
     return place if place is not None else max(source.text.upper().find(word), 0)
 
 
-def _tables(source: Source, select: exp.Select, catalog: Catalog) -> Iterator[Table]:
-    seen: dict[str, Table] = {}
+def _tables(source: SqlText, select: exp.Select, catalog: Catalog) -> Iterator[FromTable]:
+    seen: dict[str, FromTable] = {}
     nodes = [select.args["from_"].this]
     for join in select.args.get("joins") or []:
         _check_join(source, join)
@@ -216,7 +216,7 @@ def _tables(source: Source, select: exp.Select, catalog: Catalog) -> Iterator[Ta
         yield table
 
 
-def _check_join(source: Source, join: exp.Expr) -> None:
+def _check_join(source: SqlText, join: exp.Expr) -> None:
     first, words = _join_words(source, source.offset(join.this))
     spoken = " ".join(words) if words and words != [","] else "JOIN"
     plain = words in ([","], ["JOIN"], ["INNER", "JOIN"])
@@ -234,7 +234,7 @@ def _check_join(source: Source, join: exp.Expr) -> None:
             source.refuse(f"{spoken} with {name.strip('_').upper()}", first)
 
 
-def _join_words(source: Source, place: int) -> tuple[int, list[str]]:
+def _join_words(source: SqlText, place: int) -> tuple[int, list[str]]:
     """The words before a joined table, and where they begin."""
     end = source.token_at(place)
     while end > 0 and source.tokens[end - 1].token_type == TokenType.L_PAREN:
@@ -248,7 +248,7 @@ def _join_words(source: Source, place: int) -> tuple[int, list[str]]:
     return source.tokens[begin].start, words
 
 
-def _table(source: Source, node: exp.Expr, catalog: Catalog) -> Table:
+def _table(source: SqlText, node: exp.Expr, catalog: Catalog) -> FromTable:
     place = source.offset(node)
     if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
         source.refuse("a join in parentheses", place, remedy="leave the parentheses out")
@@ -275,11 +275,11 @@ def _table(source: Source, node: exp.Expr, catalog: Catalog) -> Table:
                 f"there is no table {written!r}", remedy=did_you_mean(written, catalog)
             )
     name = alias.name if alias is not None else node.name
-    return Table(name or node.name, table, fields_of(catalog[table]), place)
+    return FromTable(name or node.name, table, fields_of(catalog[table]), place)
 
 
 def _conditions(
-    source: Source, select: exp.Select, streams: Sequence[Stream]
+    source: SqlText, select: exp.Select, streams: Sequence[Stream]
 ) -> tuple[dict[str, str], list[Part]]:
     """The columns of USING with the stream they come from, and every condition."""
     merged: dict[str, str] = {}
@@ -313,7 +313,7 @@ def _owner(streams: Sequence[Stream], name: str) -> str:
     )
 
 
-def _by_stream(tables: Sequence[Table], given: Mapping[str, T]) -> dict[str, T]:
+def _by_stream(tables: Sequence[FromTable], given: Mapping[str, T]) -> dict[str, T]:
     """Settings by stream; one given for a table holds for each of its streams."""
     names = [t.name for t in tables]
     for name in given:

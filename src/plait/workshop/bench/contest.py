@@ -52,7 +52,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class ContestMove:
     """A migration: the batches done before it began, and the plan it led to."""
 
     batch: int
@@ -62,7 +62,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ContestOutcome:
     """One run of one system."""
 
     seconds: tuple[float, ...]
@@ -74,7 +74,7 @@ class Outcome:
     """What all states held after each batch."""
     plan: str
     """The plan at the end."""
-    moves: tuple[Move, ...] = ()
+    moves: tuple[ContestMove, ...] = ()
     events: tuple[dict[str, Any], ...] = ()
     stopped: bool = False
     """Whether it was over its limit; then the last batches are missing."""
@@ -109,11 +109,11 @@ class _Lane:
         self._sizes.append(run.engine.nbytes)
         self.used += took
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ContestOutcome:
         """What became of it so far."""
         done, runs = len(self._seconds), self._runs
         unfinished = set(self._course.phases[done:])
-        return Outcome(
+        return ContestOutcome(
             tuple(self._seconds),
             tuple(math.inf if p in unfinished else s for p, s in enumerate(self._phases)),
             sum(run.counts.results for run in runs),
@@ -125,7 +125,7 @@ class _Lane:
         )
 
 
-def measure(course: Course, make: Maker, limit: float = math.inf) -> Outcome:
+def measure(course: Course, make: Maker, limit: float = math.inf) -> ContestOutcome:
     """Run a system over all batches, or until it has used `limit` seconds of processor time."""
     lane = _Lane(course, make)
     with _calm():
@@ -136,7 +136,7 @@ def measure(course: Course, make: Maker, limit: float = math.inf) -> Outcome:
     return lane.outcome()
 
 
-def measure_in_turn(course: Course, systems: Mapping[str, Maker]) -> dict[str, Outcome]:
+def measure_in_turn(course: Course, systems: Mapping[str, Maker]) -> dict[str, ContestOutcome]:
     """Run several systems at once: each batch goes to one after the other, each first in turn.
 
     Whatever else the machine does hits all of them alike.
@@ -167,11 +167,11 @@ def _calm() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _moves(runs: Sequence[LocalRun], course: Course) -> Iterator[Move]:
+def _moves(runs: Sequence[LocalRun], course: Course) -> Iterator[ContestMove]:
     for run, start in zip(runs, course.starts, strict=False):
         for m in run.migrations:
             if m.start is not None and not m.refused:
-                yield Move(start + m.start, str(m.new), m.strategy, m.pause)
+                yield ContestMove(start + m.start, str(m.new), m.strategy, m.pause)
 
 
 @dataclass(slots=True)
@@ -181,7 +181,7 @@ class Contest:
     course: Course
     systems: dict[str, Maker]
     note: Note = lambda _: None
-    runs: dict[str, list[Outcome]] = field(default_factory=dict)
+    runs: dict[str, list[ContestOutcome]] = field(default_factory=dict)
 
     def warm_up(self, names: Iterable[str], batches: int = 10) -> None:
         """Compile what is not compiled yet, on a few batches."""

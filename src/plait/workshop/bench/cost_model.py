@@ -33,7 +33,7 @@ from plait.optimize.model import Model, Operations
 from plait.plan.enumerate import sample_plan
 from plait.plan.jtree import Node, mjoin
 from plait.workshop.bench.report import Claim, Note, Report, Series, at_most
-from plait.workshop.workloads.stationary import Setting, random_setting
+from plait.workshop.workloads.stationary import StationarySetting, random_setting
 
 _KINDS = ("inserts", "deletes", "probes", "visits", "matches")
 _MEDIAN, _P90, _RANK = 0.10, 0.25, 0.9
@@ -94,7 +94,7 @@ def cost_model(options: Options, note: Note) -> Report:
     random = Random(options.seed)
     costs = calibrate(options.calibration, note=lambda text: note(f"calibrating: {text}")).costs
     found: list[Comparison] = []
-    again: list[tuple[Setting, Node, dict[str, pa.Table]]] = []
+    again: list[tuple[StationarySetting, Node, dict[str, pa.Table]]] = []
     span = options.most - options.fewest + 1
     for q in range(options.queries):
         work = math.exp(random.uniform(*map(math.log, (options.least_work, options.most_work))))
@@ -115,7 +115,7 @@ def cost_model(options: Options, note: Note) -> Report:
     return report
 
 
-def plans_of(setting: Setting, costs: Costs, random: Random) -> list[Node]:
+def plans_of(setting: StationarySetting, costs: Costs, random: Random) -> list[Node]:
     """The mjoin, the best binary tree, the chosen plan and a random one, each once."""
     joins = Joins(Model(setting.query, setting.statistics, costs, draws=512))
     plans = [
@@ -128,7 +128,11 @@ def plans_of(setting: Setting, costs: Costs, random: Random) -> list[Node]:
 
 
 def compare(
-    setting: Setting, plan: Node, tables: dict[str, pa.Table], costs: Costs, options: Options
+    setting: StationarySetting,
+    plan: Node,
+    tables: dict[str, pa.Table],
+    costs: Costs,
+    options: Options,
 ) -> Comparison:
     """Run a plan and set what happened beside what was predicted."""
     model = Model(setting.query, setting.statistics, costs, exact_batches=True)
@@ -151,14 +155,14 @@ def compare(
     )
 
 
-def _span(setting: Setting, options: Options) -> tuple[float, float]:
+def _span(setting: StationarySetting, options: Options) -> tuple[float, float]:
     """When counting begins, and when it ends."""
     begin = options.filling * setting.window
     return begin, begin + options.counting * setting.window
 
 
 def _run(
-    setting: Setting, plan: Node, tables: dict[str, pa.Table], begin: float, total: float
+    setting: StationarySetting, plan: Node, tables: dict[str, pa.Table], begin: float, total: float
 ) -> tuple[float, Operations, dict[frozenset[int], float]]:
     """CPU seconds, operations per second after `begin`, and the mean number of live tuples."""
     run = LocalRun(setting.query, plan)

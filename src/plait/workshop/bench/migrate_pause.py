@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from plait.hosts.local.host import LocalRun
 from plait.plan.jtree import Node
-from plait.plan.migration import Migration, Order
+from plait.plan.migration import Migration, ResultOrder
 from plait.plan.text import read_tree
 from plait.query.query import Query
 from plait.workshop.bench.report import Note, Report, Series, at_most, equal, ratio_spread, spread
@@ -131,7 +131,7 @@ def _parallel_track(report: Report, options: Options, note: Note) -> None:
     batches = _cut(tables, 4 * options.window_batches)
     start = 2 * options.window_batches
     old, new = read_tree(query, _OLD), read_tree(query, _NEW)
-    orders: tuple[Order, ...] = ("any", "timestamp")
+    orders: tuple[ResultOrder, ...] = ("any", "timestamp")
     costs: dict[str, list[float]] = {order: [] for order in orders}
     pauses: dict[str, list[float]] = {order: [] for order in orders}
     medians, moved, sums, line = [], [], set(), []
@@ -180,7 +180,7 @@ def _parallel_track(report: Report, options: Options, note: Note) -> None:
 
 
 def _with_track(
-    query: Query, old: Node, new: Node, batches: Batches, start: int, order: Order
+    query: Query, old: Node, new: Node, batches: Batches, start: int, order: ResultOrder
 ) -> tuple[list[float], Migration, tuple[int, int]]:
     run = LocalRun(query, old)
     outputs: list[pa.Table] = []

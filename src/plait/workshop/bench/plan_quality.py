@@ -25,7 +25,7 @@ from plait.plan.enumerate import all_shapes
 from plait.plan.jtree import Join, Node
 from plait.workshop.bench.cost_model import cut
 from plait.workshop.bench.report import Note, Report, Series, at_most
-from plait.workshop.workloads.stationary import Setting, random_setting
+from plait.workshop.workloads.stationary import StationarySetting, random_setting
 
 _WITHIN = 1.25
 
@@ -109,7 +109,7 @@ def plan_quality(options: Options, note: Note) -> Report:
     return report
 
 
-def measure(setting: Setting, costs: Costs, options: Options, seed: int) -> Quality:
+def measure(setting: StationarySetting, costs: Costs, options: Options, seed: int) -> Quality:
     """Run every plan of a setting."""
     joins = Joins(Model(setting.query, setting.statistics, costs, draws=1024))
     chosen = joins.plan(choose(joins, Budget()).plan)
@@ -153,7 +153,7 @@ def _candidate(joins: Joins, node: Node) -> Candidate:
     return joins.combine([_candidate(joins, child) for child in node.children])
 
 
-def seconds(setting: Setting, plan: Node, batches: list[dict[str, pa.Table]]) -> float:
+def seconds(setting: StationarySetting, plan: Node, batches: list[dict[str, pa.Table]]) -> float:
     """CPU seconds of one run."""
     run = LocalRun(setting.query, plan)
     began = time.process_time()

@@ -40,7 +40,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PlotMark:
     """A vertical line in a figure: something happened at `x`."""
 
     label: str
@@ -196,7 +196,7 @@ class Report:
     claims: list[Claim] = field(default_factory=list)
     systems: dict[str, dict[str, Any]] = field(default_factory=dict)
     ratios: dict[str, Any] = field(default_factory=dict)
-    marks: list[Mark] = field(default_factory=list)
+    marks: list[PlotMark] = field(default_factory=list)
     """Drawn in every panel of the figure."""
 
     @property

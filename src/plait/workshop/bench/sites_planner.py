@@ -18,7 +18,7 @@ import numpy as np
 from plait.optimize.site_cost import SiteSetting, StreamStatistics, jep_cost
 from plait.optimize.site_exhaustive import exhaustive
 from plait.optimize.site_greedy import greedy
-from plait.plan.sites import Link, fully_connected
+from plait.plan.sites import SiteLink, fully_connected
 from plait.workshop.bench.plot_sites import draw_replan
 from plait.workshop.bench.report import Note, Report, Series, at_least, at_most
 from plait.workshop.workloads.site_settings import random_site_setting
@@ -125,7 +125,7 @@ def slow_link() -> tuple[SiteSetting, SiteSetting]:
         "S3": StreamStatistics(120, 0.01, 150, 0.5),
         "S4": StreamStatistics(140, 0.01, 150, 0.5),
     }
-    slow = [Link("N1", "N2", 0.05, 16_000), Link("N2", "N1", 0.05, 16_000)]
+    slow = [SiteLink("N1", "N2", 0.05, 16_000), SiteLink("N2", "N1", 0.05, 16_000)]
     usual = fully_connected(homes, 0.005, 128_000, results="N0")
     worse = fully_connected(homes, 0.005, 128_000, others=slow, results="N0")
     return SiteSetting(usual, known), SiteSetting(worse, known)

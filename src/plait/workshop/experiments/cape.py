@@ -31,8 +31,8 @@ from plait.workshop.experiments.cape_settings import (
     FLAT,
     OLD,
     SPEED,
+    CapeSetting,
     Measured,
-    Setting,
     mean,
     migration,
     set_1,
@@ -197,7 +197,7 @@ def fig10(options: MoveOptions, note: Note) -> Report:
         _series("equation 8 as printed", windows, printed, unit, dashed=True),
         _series("nested loops, timed", windows, timed, "this interpreter (ms)"),
     ]
-    errors = {form: _error(windows, measured, form) for form in _FORMS}
+    errors = {form: fit_error(windows, measured, form) for form in _FORMS}
     report.ratios = {
         "squared relative error of the best fit": errors,
         "measured / equation 8 as printed": {
@@ -426,7 +426,7 @@ def _draw_race(report: Report, name: str, race: _Race) -> None:
 
 
 def _tracks(
-    setting: Setting, account: Account, options: TrackOptions | RateOptions, old: str = OLD
+    setting: CapeSetting, account: Account, options: TrackOptions | RateOptions, old: str = OLD
 ) -> list[Measured]:
     """T_PT of several streams."""
     return [
@@ -445,7 +445,7 @@ def _tracks(
 
 
 def _moves(
-    setting: Setting, options: MoveOptions | RateOptions, note: Note, text: str
+    setting: CapeSetting, options: MoveOptions | RateOptions, note: Note, text: str
 ) -> list[Recomputed]:
     """State recomputation of several streams."""
     note(f"{text}: recomputing")
@@ -453,7 +453,7 @@ def _moves(
     return [recompute(setting, start, options.seed + k) for k in range(options.repeats)]
 
 
-def _printed(setting: Setting, speed: float) -> float:
+def _printed(setting: CapeSetting, speed: float) -> float:
     _, b, c, d = setting.rates
     _, bc, cd = setting.sigmas
     return equation_8((b, c, d), (bc, cd), setting.window, terms_of(PAPER, "nested-loop")) / speed
@@ -478,10 +478,10 @@ def _fit(x: Sequence[float], y: Sequence[float], form: str) -> list[float]:
     return fitted
 
 
-def _error(x: Sequence[float], y: Sequence[float], form: str) -> float:
+def fit_error(x: Sequence[float], y: Sequence[float], form: str) -> float:
     """The mean squared relative error of the best fit of a form.
 
-    >>> _error([1.0, 2.0, 3.0, 4.0], [3.0, 5.0, 7.0, 9.0], "linear") < 1e-9
+    >>> fit_error([1.0, 2.0, 3.0, 4.0], [3.0, 5.0, 7.0, 9.0], "linear") < 1e-9
     True
     """
     fitted = _fit(x, y, form)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from plait.optimize.costs import PAPER
-from plait.workshop.experiments.cape_settings import NEW, OLD, SPEED, Setting, virtual
+from plait.workshop.experiments.cape_settings import NEW, OLD, SPEED, CapeSetting, virtual
 
 _MATCHED, _MOVED = 4 * 3 * 3, 2 * 3
 """Comparisons of state names and new cursors for two plans of three joins (before equation 1)."""
@@ -34,7 +34,7 @@ class Recomputed:
         return work / speed
 
 
-def recompute(setting: Setting, start: float, seed: int) -> Recomputed:
+def recompute(setting: CapeSetting, start: float, seed: int) -> Recomputed:
     """Recompute BC and BCD from the windows as they are after `start` seconds.
 
     >>> from plait.workshop.experiments.cape_settings import set_1
@@ -68,7 +68,7 @@ def _live(table: pa.Table, now: float, window: float) -> list[tuple[int, int, in
     return list(zip(times[recent].tolist(), *keys, strict=True))
 
 
-def engine_kept(setting: Setting, start: float, seed: int) -> tuple[int, int]:
+def engine_kept(setting: CapeSetting, start: float, seed: int) -> tuple[int, int]:
     """How many combinations of BC and BCD the engine recomputes for the same migration."""
     run = virtual(setting, OLD, setting.tables(start, seed), "nested-loop", 8, SPEED)
     run.advance()

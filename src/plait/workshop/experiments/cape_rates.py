@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from plait.hosts.virtual.trace import Stage, Trace
 from plait.workshop.bench.comparisons import Limit, Near, Same, Smaller
-from plait.workshop.bench.report import Claim, Mark, Note, Report, Series, by_paper, by_project
+from plait.workshop.bench.report import Claim, Note, PlotMark, Report, Series, by_paper, by_project
 from plait.workshop.experiments.cape_settings import (
     HIGH,
     LOW,
@@ -35,7 +35,7 @@ from plait.workshop.experiments.cape_settings import (
     OLD,
     SPEED,
     START,
-    Setting,
+    CapeSetting,
     run_through,
 )
 
@@ -295,7 +295,7 @@ def fig16(options: Options, note: Note) -> Report:
 # -- runs
 
 
-def _runs(setting: Setting, options: Options, note: Note) -> list[_Cases]:
+def _runs(setting: CapeSetting, options: Options, note: Note) -> list[_Cases]:
     found = []
     for k in range(options.seeds):
         note(f"streams {k + 1} of {options.seeds}")
@@ -304,7 +304,7 @@ def _runs(setting: Setting, options: Options, note: Note) -> list[_Cases]:
 
 
 @lru_cache(maxsize=8)
-def _run(setting: Setting, options: Options, seed: int) -> _Cases:
+def _run(setting: CapeSetting, options: Options, seed: int) -> _Cases:
     """All cases; remembered, because two figures show the same runs."""
 
     def through(shape: str, **how: str) -> Trace:
@@ -346,9 +346,9 @@ def _report(name: str, options: Options, runs: _All) -> Report:
             }
     first = runs[0]
     report.marks = [
-        Mark("migration starts", first.stage(MOVING).start),
-        Mark("moving state ends", first.stage(MOVING).end),
-        Mark("parallel track ends", first.stage(PARALLEL).end),
+        PlotMark("migration starts", first.stage(MOVING).start),
+        PlotMark("moving state ends", first.stage(MOVING).end),
+        PlotMark("parallel track ends", first.stage(PARALLEL).end),
     ]
     return report
 

@@ -33,7 +33,7 @@ from plait.optimize.migration_cost import JoinKind, Prediction, predict, terms_o
 from plait.optimize.model import Model
 from plait.optimize.statistics import Statistics
 from plait.plan.jtree import Node
-from plait.plan.migration import Order, Strategy
+from plait.plan.migration import ResultOrder, Strategy
 from plait.plan.text import read_tree
 from plait.query.bounds import global_window
 from plait.query.query import Query
@@ -51,7 +51,7 @@ SPEED = 0.08
 
 
 @dataclass(frozen=True)
-class Setting:
+class CapeSetting:
     """One column of table 2: inter-arrival times in milliseconds, reduction factors, the window."""
 
     gaps: tuple[float, float, float, float]
@@ -91,29 +91,29 @@ class Setting:
         return predict(model, self.plan(old), self.plan(NEW), terms, speed)
 
 
-def set_1(window: float) -> Setting:
+def set_1(window: float) -> CapeSetting:
     """Section 6.2, set 1: W varies, all else is low."""
-    return Setting((100, 100, 100, 100), (0.1, 0.05, 0.02), window)
+    return CapeSetting((100, 100, 100, 100), (0.1, 0.05, 0.02), window)
 
 
-def set_2(gap_b: float) -> Setting:
+def set_2(gap_b: float) -> CapeSetting:
     """Section 6.2, set 2: the rate of B varies."""
-    return Setting((50, gap_b, 50, 50), (0.1, 0.05, 0.02), 1.0)
+    return CapeSetting((50, gap_b, 50, 50), (0.1, 0.05, 0.02), 1.0)
 
 
-def set_3(window: float) -> Setting:
+def set_3(window: float) -> CapeSetting:
     """Section 6.2, set 3: W varies, the rates are high."""
-    return Setting((100, 12, 12, 12), (0.1, 0.1, 0.1), window)
+    return CapeSetting((100, 12, 12, 12), (0.1, 0.1, 0.1), window)
 
 
-LOW = Setting((100, 100, 100, 100), (0.1, 0.02, 0.02), 1.0)
+LOW = CapeSetting((100, 100, 100, 100), (0.1, 0.02, 0.02), 1.0)
 """Section 6.3, set 1: enough of everything."""
-HIGH = Setting((50, 50, 50, 50), (0.2, 0.05, 0.05), 2.0)
+HIGH = CapeSetting((50, 50, 50, 50), (0.2, 0.05, 0.05), 2.0)
 """Section 6.3, set 2: too little power for the old plan."""
 
 
 def virtual(
-    setting: Setting,
+    setting: CapeSetting,
     shape: str,
     streams: dict[str, pa.Table],
     account: Account,
@@ -144,7 +144,7 @@ class Measured:
 
 
 def migration(
-    setting: Setting,
+    setting: CapeSetting,
     strategy: Strategy,
     account: Account,
     *,
@@ -171,7 +171,7 @@ def migration(
 
 
 def run_through(
-    setting: Setting,
+    setting: CapeSetting,
     shape: str,
     account: Account,
     seconds: float,
@@ -179,7 +179,7 @@ def run_through(
     *,
     strategy: Strategy | None = None,
     clean: Clean = "work-off",
-    order: Order = "any",
+    order: ResultOrder = "any",
     start: float = START,
     slices: int = 25,
     speed: float = SPEED,

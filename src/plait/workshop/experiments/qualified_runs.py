@@ -19,8 +19,8 @@ from plait.workshop.experiments.qualified_sets import (
     TUPLE_BYTES,
     VISIBLE_2,
     VISIBLE_4,
-    Outcome,
     ParameterSet,
+    SetOutcome,
     by_equations,
     cheapest,
     run,
@@ -33,7 +33,7 @@ _MUCH = 0.5
 """More than 100 % improvement, or much larger."""
 _AS_PRINTED = "by equations 2 and 4 with the values of tables 2 and 3 "
 
-Runs = Sequence[dict[str, Outcome]]
+Runs = Sequence[dict[str, SetOutcome]]
 """The plans by label, for each draw of the streams."""
 
 
@@ -263,22 +263,22 @@ def _set_4_visible(runs: Runs) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _of(runs: Runs, label: str, value: Callable[[Outcome], float]) -> list[float]:
+def _of(runs: Runs, label: str, value: Callable[[SetOutcome], float]) -> list[float]:
     return [value(found[label]) for found in runs]
 
 
-def _throughput(outcome: Outcome) -> float:
+def _throughput(outcome: SetOutcome) -> float:
     return outcome.throughput
 
 
-def _tuples(outcome: Outcome) -> float:
+def _tuples(outcome: SetOutcome) -> float:
     return outcome.tuples
 
 
-def _queued(outcome: Outcome) -> float:
+def _queued(outcome: SetOutcome) -> float:
     return outcome.queued
 
 
-def _busy(outcome: Outcome) -> float:
+def _busy(outcome: SetOutcome) -> float:
     """The share of the time in which the machine works, when the windows are full."""
     return float(outcome.trace.busy([outcome.seconds / 2, outcome.seconds])[0])

@@ -141,7 +141,7 @@ def cheapest(given: ParameterSet) -> Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SetOutcome:
     """A plan at work within its limits: what it did, and when its memory was exceeded."""
 
     plan: Node
@@ -182,7 +182,7 @@ class Outcome:
         }
 
 
-def run(given: ParameterSet, plan: Node, seconds: float, seed: int, slices: int) -> Outcome:
+def run(given: ParameterSet, plan: Node, seconds: float, seed: int, slices: int) -> SetOutcome:
     """Run a plan for so many seconds of streams."""
     machine = VirtualRun(
         given.query,
@@ -196,4 +196,4 @@ def run(given: ParameterSet, plan: Node, seconds: float, seed: int, slices: int)
     trace = machine.advance(until=seconds)
     over = [s.end for s in trace.slices if s.base + s.intermediate > given.room]
     megabytes = machine.node.engine.nbytes / MEGABYTE
-    return Outcome(plan, trace, seconds, over[0] if over else None, megabytes)
+    return SetOutcome(plan, trace, seconds, over[0] if over else None, megabytes)

@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from plait.engine.tactics.policies import Choice, History, Policy
+from plait.engine.tactics.policies import Choice, History, RoutingPolicy
 from plait.engine.tactics.routed import Waited
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.hosts.local.host import LocalRun
@@ -113,7 +113,7 @@ class _Run:
 class Dear:
     """A policy whose every decision costs so many more instructions, each of them an increment."""
 
-    def __init__(self, policy: Policy, instructions: int) -> None:
+    def __init__(self, policy: RoutingPolicy, instructions: int) -> None:
         self._policy = policy
         self._instructions = instructions
         self.counter = 0

@@ -1,4 +1,4 @@
-"""Every state that a world of moving groups can reach (`moving.py`), and what must hold there.
+"""Every state that a world of moving groups can reach (`moving_world`), and what must hold there.
 
 *What is checked.* No result appears that the definition does not have, or appears twice. No row
 comes to a processor that does not hold its group, or has deleted it. Where
@@ -23,14 +23,14 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from plait.errors import MoveError
-from plait.protocol.manager import Manager
 from plait.protocol.messages import MANAGER, Message, processor_name, split_name
-from plait.protocol.parties import Processor
-from plait.workshop.laws.moving import (
+from plait.protocol.move_manager import MoveManager
+from plait.protocol.parties import ProcessorParty
+from plait.workshop.laws.moving_world import (
     END,
     Beat,
-    Budget,
     Done,
+    FaultBudget,
     Gate,
     Item,
     Machine,
@@ -59,7 +59,7 @@ Label = Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Exploration:
     """What was seen."""
 
     states: int
@@ -92,7 +92,7 @@ class _World:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.expected = answer(scenario)
-        self.parties: _Numbers[Machine | Gate | Manager] = _Numbers()
+        self.parties: _Numbers[Machine | Gate | MoveManager] = _Numbers()
         self.messages: _Numbers[Message] = _Numbers()
         self.items: _Numbers[Item] = _Numbers()
         self.channels: _Numbers[tuple[tuple[int, ...], ...]] = _Numbers()
@@ -115,7 +115,7 @@ class _World:
             astuple(self.scenario.budget),
         )
 
-    def _party(self, party: Machine | Gate | Manager) -> int:
+    def _party(self, party: Machine | Gate | MoveManager) -> int:
         known = len(self.parties.values)
         number = self.parties.of(party)
         if number == known and not survives(party):
@@ -139,14 +139,14 @@ class _World:
         answer's loss can interfere: others do not see the manager, and its messages can wait. When
         no move is to come, rows are all that is left, and their order does not matter.
         """
-        left = Budget(*state[7])
+        left = FaultBudget(*state[7])
         if not (left.crashes or left.ticks or left.give_ups or self.scenario.together):
             answers = sorted(e for e in self.networks.values[state[4]] if e[0] == MANAGER)
             if answers:
                 yield from self._envelope(state, answers[0])
                 return
         manager = self.parties.values[state[0]]
-        assert isinstance(manager, Manager)
+        assert isinstance(manager, MoveManager)
         if manager.idle and state[4] == 0 and state[6] == len(self.scenario.wishes):
             yield from islice(self._rows(state), 1)
             return
@@ -206,7 +206,7 @@ class _World:
 
     def _envelope(self, state: State, envelope: tuple[str, int]) -> Iterator[tuple[Label, State]]:
         """What can happen to one message."""
-        left = Budget(*state[7])
+        left = FaultBudget(*state[7])
         network = self.networks.values[state[4]]
         to, number = envelope
         told = partial(self._told, f"{to} gets", self.messages, (number,))
@@ -235,7 +235,7 @@ class _World:
 
         def act() -> Done:
             match party:
-                case Manager():
+                case MoveManager():
                     reaction = self.scenario.rules.to_manager(party, message)
                     return Done(reaction.party, sent=reaction.messages)
                 case Gate():
@@ -247,8 +247,8 @@ class _World:
 
     def _manager(self, state: State) -> Iterator[tuple[Label, State]]:
         manager = self.parties.values[state[0]]
-        assert isinstance(manager, Manager)
-        left = Budget(*state[7])
+        assert isinstance(manager, MoveManager)
+        left = FaultBudget(*state[7])
         if state[6] < len(self.scenario.wishes) and (manager.idle or self.scenario.together):
             wish = self.scenario.wishes[state[6]]
             fulfilled = (*state[:6], state[6] + 1, state[7])
@@ -344,7 +344,7 @@ class _World:
         manager = self.parties.values[state[0]]
         gates = [self.parties.values[n] for n in state[1]]
         return (
-            isinstance(manager, Manager)
+            isinstance(manager, MoveManager)
             and manager.idle
             and state[6] == len(self.scenario.wishes)
             and state[4] == 0
@@ -358,7 +358,7 @@ class _World:
     def has_moved(self, state: State) -> bool:
         """Whether some group is not where it was at the start."""
         manager = self.parties.values[state[0]]
-        assert isinstance(manager, Manager)
+        assert isinstance(manager, MoveManager)
         return any(
             (now.processors, now.spread) != (then.processors, then.spread)
             for now, then in zip(manager.places, self.scenario.places, strict=True)
@@ -369,7 +369,7 @@ class _World:
         if missing := self.expected - self.results.values[state[5]]:
             raise Violation(f"results {sorted(missing)} are missing")
         manager = self.parties.values[state[0]]
-        assert isinstance(manager, Manager)
+        assert isinstance(manager, MoveManager)
         for number in (*state[1], *state[2]):
             party = self.parties.values[number]
             match party:
@@ -377,16 +377,16 @@ class _World:
                     if split.places != manager.places or split.open or party.buffered:
                         raise Violation(f"{split.name} disagrees: {party}")
                 case Machine(processor=processor):
-                    ideal = Processor.of(processor.number, processor.splits, manager.places)
+                    ideal = ProcessorParty.of(processor.number, processor.splits, manager.places)
                     if processor.held != ideal.held or processor.open:
                         raise Violation(f"{processor.name} disagrees: {processor}")
 
 
-def explore(scenario: Scenario, most: int = 2_000_000) -> Report:
+def explore(scenario: Scenario, most: int = 2_000_000) -> Exploration:
     """All states of a scenario, up to the first violation.
 
     >>> from plait.protocol.places import Place
-    >>> from plait.workshop.laws.moving import Row
+    >>> from plait.workshop.laws.moving_world import Row
     >>> history = (Row(0, 0, 0, 1), Row(1, 1, 0, 2))
     >>> wish = Wish("MSLB", (0,), (1,))
     >>> explore(Scenario(2, 1, (history,), (Place((0,)),), 2, (wish,))).violation
@@ -401,13 +401,13 @@ def explore(scenario: Scenario, most: int = 2_000_000) -> Report:
     ends: list[int] = []
     queue = deque([0])
 
-    def report(violation: str, at: int) -> Report:
+    def report(violation: str, at: int) -> Exploration:
         trace = []
         while at:
             at, label = came[at]
             trace.append(label())
         moved = sum(world.has_moved(states[end]) for end in ends)
-        return Report(len(states), len(ends), violation, tuple(reversed(trace)), moved)
+        return Exploration(len(states), len(ends), violation, tuple(reversed(trace)), moved)
 
     while queue:
         at = queue.popleft()
@@ -449,7 +449,7 @@ def _without_way(before: list[list[int]], ends: list[int]) -> int | None:
     return None if found < 0 else found
 
 
-def _begin(manager: Manager, wish: Wish) -> Done:
+def _begin(manager: MoveManager, wish: Wish) -> Done:
     if wish.ask:
         (sender,) = manager.places[wish.groups[0]].processors
         reaction = manager.ask(wish.protocol, sender, wish.receivers[0], 1.0)

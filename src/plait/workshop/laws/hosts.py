@@ -30,7 +30,7 @@ from plait.workshop.oracle.fates import FILTERED, LATE, NO_TIME, NULL_KEY, count
 
 
 @dataclass(slots=True)
-class Answer:
+class HostAnswer:
     """Everything that a query says about the rows it was given."""
 
     results: Counter[Result] = field(default_factory=Counter)
@@ -51,11 +51,11 @@ class Answer:
             self.aside[name, reason, row] += n
 
 
-def definition(query: Query, batches: Sequence[Mapping[str, Rows]]) -> Answer:
+def definition(query: Query, batches: Sequence[Mapping[str, Rows]]) -> HostAnswer:
     """The right answer."""
     on_time, _ = split_late(query, batches)
     aside = set_aside(query, batches)
-    answer = Answer(oracle(query, on_time), filtered=counts(aside, FILTERED))
+    answer = HostAnswer(oracle(query, on_time), filtered=counts(aside, FILTERED))
     for stream in query.streams:
         for reason in (NO_TIME, NULL_KEY, LATE):
             table = stream_table(stream, aside[stream.name][reason])
@@ -79,9 +79,9 @@ def any_plan(query: Query, chance: Random) -> Plan:
     return chance.choices(plans, (4, 1, 1))[0]
 
 
-def on_local(history: History, chance: Random) -> Answer:
+def on_local(history: History, chance: Random) -> HostAnswer:
     """In this process."""
-    query, answer = history.query, Answer()
+    query, answer = history.query, HostAnswer()
     run = LocalRun(
         query,
         any_plan(query, chance),
@@ -96,16 +96,16 @@ def on_local(history: History, chance: Random) -> Answer:
     return answer
 
 
-def on_processors(history: History, chance: Random) -> Answer:
+def on_processors(history: History, chance: Random) -> HostAnswer:
     """On several processors, whose tasks die and lose their caches."""
     return run_on_processors(history, chance, chance.randrange(1, 5))[0]
 
 
 def run_on_processors(
     history: History, chance: Random, processors: int, workers: Sequence[Engines] | None = None
-) -> tuple[Answer, Cluster]:
+) -> tuple[HostAnswer, Cluster]:
     """The same, for those who want to look at the processors afterwards."""
-    query, answer = history.query, Answer()
+    query, answer = history.query, HostAnswer()
     cluster = Cluster(
         query,
         any_plan(query, chance),
@@ -129,9 +129,9 @@ def run_on_processors(
     return answer, cluster
 
 
-def on_virtual(history: History, chance: Random) -> Answer:
+def on_virtual(history: History, chance: Random) -> HostAnswer:
     """On a machine whose time is computed; rows come in the order of time."""
-    query, answer = history.query, Answer()
+    query, answer = history.query, HostAnswer()
     (rows,) = history.tables()
     columns = [rows[s.name].column(s.time) for s in query.streams if len(rows.get(s.name, ()))]
     latest = [int(event_times(column.combine_chunks()).max()) for column in columns]
@@ -150,7 +150,7 @@ def on_virtual(history: History, chance: Random) -> Answer:
     return answer
 
 
-HOSTS: dict[str, Callable[[History, Random], Answer]] = {
+HOSTS: dict[str, Callable[[History, Random], HostAnswer]] = {
     "local": on_local,
     "simulated": on_processors,
     "virtual": on_virtual,

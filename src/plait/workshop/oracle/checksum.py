@@ -38,14 +38,19 @@ def checksum(table: pa.Table) -> int:
     return checksum_batches(table.to_batches())
 
 
-def checksum_batches(batches: Iterable[pa.RecordBatch]) -> int:
-    """The checksum of the rows of all the batches together."""
+def checksum_batches(
+    batches: Iterable[pa.RecordBatch], *, chunk: int = _CHUNK, block: int = _BLOCK
+) -> int:
+    """The checksum of the rows of all the batches together.
+
+    So many rows are decoded at once (`chunk`), and so many are hashed (`block`).
+    """
     total = 0
     for batch in batches:
-        for chunk in range(0, batch.num_rows, _CHUNK):
-            columns = [_words(column) for column in batch.slice(chunk, _CHUNK).columns]
-            for start in range(0, len(columns[0]), _BLOCK):
-                total += _block([words[start : start + _BLOCK] for words in columns])
+        for first in range(0, batch.num_rows, chunk):
+            columns = [_words(column) for column in batch.slice(first, chunk).columns]
+            for start in range(0, len(columns[0]), block):
+                total += _block([words[start : start + block] for words in columns])
     return total % 2**64
 
 

@@ -15,7 +15,7 @@ from plait.hosts.local.host import LocalRun
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.enumerate import sample_plan
-from plait.plan.migration import Order, Strategy
+from plait.plan.migration import ResultOrder, Strategy
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.workshop.laws.policies import eager
 from plait.workshop.oracle.answer import multiset, oracle
@@ -82,7 +82,7 @@ def policy_for(case: Case, chance: Random) -> Policy | None:
 def move(run: LocalRun, case: Case, chance: Random) -> None:
     """Go over to another plan; a request that makes no sense is refused and changes nothing."""
     strategy = chance.choice(REQUESTS)
-    order: Order = "timestamp" if chance.random() < 0.3 else "any"
+    order: ResultOrder = "timestamp" if chance.random() < 0.3 else "any"
     with suppress(MigrationError):
         run.migrate(plan_for(case, chance), strategy, order=order)
 

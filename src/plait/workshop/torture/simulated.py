@@ -18,7 +18,7 @@ from plait.files.arena import Arena, Places
 from plait.node.epochs import Epoch
 from plait.node.store import Engines, OwnEngines
 from plait.plan.enumerate import sample_plan
-from plait.workshop.laws.moves import Restless
+from plait.workshop.laws.drawn_moves import Restless
 from plait.workshop.laws.processors import Cluster
 from plait.workshop.torture.cases import Case
 from plait.workshop.torture.local import REQUESTS, check, plan_for, policy_for

@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 _SECOND = 1_000_000
 
 
-class Arrivals(Protocol):
+class ArrivalProcess(Protocol):
     """When the tuples of a stream come."""
 
     def times(self, seconds: float, rng: np.random.Generator) -> Floats:
@@ -70,7 +70,7 @@ class Bursts:
 
 def tables(
     query: Query,
-    arrivals: Mapping[str, Arrivals],
+    arrivals: Mapping[str, ArrivalProcess],
     domains: Mapping[str, int],
     seconds: float,
     seed: int,

@@ -10,7 +10,7 @@ import math
 from random import Random
 
 from plait.optimize.site_cost import HASH, NESTED_LOOP, SiteSetting, StreamStatistics
-from plait.plan.sites import Link, Sites
+from plait.plan.sites import SiteLink, Sites
 
 
 def random_site_setting(random: Random, streams: int, *, shared: float = 0.0) -> SiteSetting:
@@ -29,7 +29,7 @@ def random_site_setting(random: Random, streams: int, *, shared: float = 0.0) ->
         homes[name] = random.choice(others) if crowded else f"N{n}"
     sites = tuple(dict.fromkeys(homes.values()))
     links = tuple(
-        Link(o, t, _around(random, 0.005), _around(random, 128_000))
+        SiteLink(o, t, _around(random, 0.005), _around(random, 128_000))
         for o in sites
         for t in sites
         if o != t

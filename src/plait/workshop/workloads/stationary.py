@@ -31,7 +31,7 @@ _FEWEST_PARTNERS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class StationarySetting:
     """A query with the truth about its streams."""
 
     label: str
@@ -124,7 +124,7 @@ def _constraints(kind: str, streams: int, random: Random) -> list[Constraint]:
 
 def random_setting(
     random: Random, streams: int, *, graph: str = "", window: str = "", work: float = 1e6
-) -> Setting:
+) -> StationarySetting:
     """A setting whose mjoin does at most `work` operations in one window's time.
 
     Most settings come near it, since partners are drawn plentiful and made fewer until they fit.
@@ -140,7 +140,9 @@ def random_setting(
     usual = float(np.mean(rates)) * seconds
     while True:
         domains = {k: max(2, round(usual / partners[k])) for k in names}
-        setting = Setting(f"{shape} of {streams}, {kind}", query, rates, domains, seconds / 5)
+        setting = StationarySetting(
+            f"{shape} of {streams}, {kind}", query, rates, domains, seconds / 5
+        )
         model = Model(query, setting.statistics, DEFAULT, draws=256)
         if model.operations(mjoin(query)).counted * seconds <= work:
             return setting

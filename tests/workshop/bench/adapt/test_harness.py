@@ -25,16 +25,16 @@ from plait.workshop.bench.adapt.harness import (
     same_results,
 )
 from plait.workshop.bench.adapt.static import planned, static_plans
-from plait.workshop.bench.contest import Contest, Course, Move, Outcome
+from plait.workshop.bench.contest import Contest, ContestMove, ContestOutcome, Course
 from plait.workshop.bench.report import Report
 
 
-def outcome(*phases: float, results: int = 1, moves: tuple[int, ...] = ()) -> Outcome:
-    made = tuple(Move(batch, "p", "moving-state", 0.0) for batch in moves)
-    return Outcome(phases, phases, results, (1,), "p", made)
+def outcome(*phases: float, results: int = 1, moves: tuple[int, ...] = ()) -> ContestOutcome:
+    made = tuple(ContestMove(batch, "p", "moving-state", 0.0) for batch in moves)
+    return ContestOutcome(phases, phases, results, (1,), "p", made)
 
 
-def played(ours: list[Outcome]) -> Played:
+def played(ours: list[ContestOutcome]) -> Played:
     runs = {"old": [outcome(1, 12)] * 2, "new": [outcome(8, 2)] * 2, OURS: ours}
     contest = Contest(Course(selectivities_flip().query(Options()), [], ()), {}, runs=runs)
     return Played(contest, ("old", "new"), "old", ("old", "new"), "new", (3.0, 3.0))
@@ -48,7 +48,7 @@ def played(ours: list[Outcome]) -> Played:
         ([outcome(1, 4), outcome(1, 4)], [True, False, False]),
     ],
 )
-def test_flip_claims_follow_from_the_times(ours: list[Outcome], holds: list[bool]) -> None:
+def test_flip_claims_follow_from_the_times(ours: list[ContestOutcome], holds: list[bool]) -> None:
     claims = flip_claims(played(ours))
     assert [c.id for c in claims] == ["flip", "hindsight", "stay"]
     assert [c.holds for c in claims] == holds
@@ -78,7 +78,7 @@ def test_a_reaction_is_counted_from_the_flip() -> None:
 
 
 def test_a_budget_counts_only_while_a_plan_keeps_to_it() -> None:
-    held = Outcome((1, 1, 1), (3,), 0, (50, 120, 400), "p")
+    held = ContestOutcome((1, 1, 1), (3,), 0, (50, 120, 400), "p")
     found = within_budget(held, [40, 90, 200], 100.0)
     assert found["most over the budget while a plan keeps to it"] == pytest.approx(1.2)
     assert found["batches in which no plan keeps to it"] == 1

@@ -10,7 +10,7 @@ import pytest
 
 from plait.workshop.bench.report import Note
 from plait.workshop.bench.spark import peers
-from plait.workshop.bench.spark.systems import Machine, Outcome, reference
+from plait.workshop.bench.spark.systems import Machine, SystemOutcome, reference
 from plait.workshop.workloads.files import Workload
 
 SMALL = {"rows": 200, "keys": 20}
@@ -18,17 +18,17 @@ SMALL = {"rows": 200, "keys": 20}
 
 def stand_in(
     steady: dict[str, float], *, wrong: str = "", over: str = "", missing: str = ""
-) -> Callable[..., Outcome]:
+) -> Callable[..., SystemOutcome]:
     """Systems whose steady batches take given seconds."""
 
     def run(
         system: str, workload: Workload, files: Path, scratch: Path, machine: Machine, note: Note
-    ) -> Outcome:
+    ) -> SystemOutcome:
         assert machine.limit > 0
         if system == missing:
-            return Outcome(system, [], 0.0, None, None, missing="not here")
+            return SystemOutcome(system, [], 0.0, None, None, missing="not here")
         if system == over:
-            return Outcome(system, [], 99.0, None, None, over=True, waiting=steady[system])
+            return SystemOutcome(system, [], 99.0, None, None, over=True, waiting=steady[system])
         count, checksum, _ = reference(workload, files, 1)
         durations = {"triggerExecution": round(steady[system] * 1000)}
         checksum += system == wrong
@@ -38,7 +38,7 @@ def stand_in(
             "results": count,
             "checksum": checksum,
         }
-        return Outcome(system, [each] * workload.batches, 9.0, count, checksum)
+        return SystemOutcome(system, [each] * workload.batches, 9.0, count, checksum)
 
     return run
 

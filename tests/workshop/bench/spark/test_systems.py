@@ -9,7 +9,7 @@ import pytest
 
 from plait.errors import PlaitError
 from plait.workshop.bench.spark import systems
-from plait.workshop.bench.spark.systems import Machine, Outcome, chosen_systems, run_flink
+from plait.workshop.bench.spark.systems import Machine, SystemOutcome, chosen_systems, run_flink
 from plait.workshop.workloads.files import Workload
 
 WORKLOAD = Workload((("k",),) * 3, 1_000_000, 300, 10, batches=3)
@@ -21,7 +21,9 @@ def batch(seconds: float, results: int = 1) -> dict[str, Any]:
 
 
 def test_steady_state_begins_with_the_third_batch() -> None:
-    outcome = Outcome("plait", [batch(9), batch(3), batch(1), batch(2), batch(1)], 16.0, 5, 25)
+    outcome = SystemOutcome(
+        "plait", [batch(9), batch(3), batch(1), batch(2), batch(1)], 16.0, 5, 25
+    )
     assert outcome.steady == 1
     assert not outcome.bounded
     figures = outcome.figures(WORKLOAD)
@@ -31,14 +33,14 @@ def test_steady_state_begins_with_the_third_batch() -> None:
 
 
 def test_one_that_is_over_its_limit_gives_a_lower_bound() -> None:
-    over = Outcome("native-rocksdb", [batch(9)], 100.0, None, None, over=True, waiting=80.0)
+    over = SystemOutcome("native-rocksdb", [batch(9)], 100.0, None, None, over=True, waiting=80.0)
     assert over.steady == 80
     assert over.bounded
     figures = over.figures(WORKLOAD)
     assert figures["ended"] == "after 1 batches, over 100 s"
     assert figures["steady_batch_s_over"] == 80
     assert "steady_batch_s" not in figures
-    later = Outcome(
+    later = SystemOutcome(
         "native-rocksdb", [batch(9), batch(9), batch(7)], 100.0, None, None, over=True, waiting=1
     )
     assert later.steady == 7

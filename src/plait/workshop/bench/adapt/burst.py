@@ -30,7 +30,7 @@ from plait.workshop.bench.adapt.harness import (
     same_results,
 )
 from plait.workshop.bench.adapt.static import static_plans
-from plait.workshop.bench.contest import Course, Outcome, measure
+from plait.workshop.bench.contest import ContestOutcome, Course, measure
 from plait.workshop.bench.report import Note, Report, Series, at_least, at_most
 from plait.workshop.workloads.changing import Key, Regime, make_batches
 from plait.workshop.workloads.keyed import keyed_query
@@ -139,7 +139,7 @@ def _memory(report: Report, played: Played, plan: Node, options: Options, note: 
 
 
 def within_budget(
-    outcome: Outcome, least: Sequence[float] | np.ndarray, limit: float
+    outcome: ContestOutcome, least: Sequence[float] | np.ndarray, limit: float
 ) -> dict[str, Any]:
     """How a run kept to its budget in the batches in which some static plan does."""
     possible = np.asarray(least)[: len(outcome.bytes)] <= limit

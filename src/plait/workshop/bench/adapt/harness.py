@@ -16,11 +16,11 @@ from plait.hosts.local.host import LocalRun
 from plait.optimize.budget import Budget
 from plait.plan.jtree import Node
 from plait.query.query import Query
-from plait.workshop.bench.contest import Contest, Course, Outcome
+from plait.workshop.bench.contest import Contest, ContestOutcome, Course
 from plait.workshop.bench.report import (
     Claim,
-    Mark,
     Note,
+    PlotMark,
     Report,
     Series,
     equal,
@@ -66,7 +66,7 @@ class Played:
     """Seconds of the best plan of each phase, together, for each final."""
 
     @property
-    def ours(self) -> list[Outcome]:
+    def ours(self) -> list[ContestOutcome]:
         """The adaptive runs."""
         return self.contest.runs[OURS]
 
@@ -152,13 +152,13 @@ def describe(report: Report, played: Played, prefix: str = "") -> None:
     phases = contest.course.phases
     if not prefix:
         report.marks += [
-            Mark(f"phase {b + 1}", n + 1)
+            PlotMark(f"phase {b + 1}", n + 1)
             for n, (a, b) in enumerate(pairwise(phases))
             if a != b and max(phases) < _FEW_PHASES
         ]
 
 
-def per_batch(label: str, outcome: Outcome) -> Series:
+def per_batch(label: str, outcome: ContestOutcome) -> Series:
     """A run as a line: milliseconds by batch."""
     milliseconds = [1000 * s for s in outcome.seconds]
     return Series(label, range(len(milliseconds)), milliseconds, "CPU ms", "batch", y_scale="log")
@@ -177,7 +177,7 @@ def same_results(played: Sequence[Played]) -> Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Reaction:
+class PlanReaction:
     """How a run answered a change at a batch: None if it did not."""
 
     first: int | None
@@ -197,7 +197,7 @@ class Reaction:
         }
 
 
-def reaction(outcome: Outcome, flip: int, end: int) -> Reaction:
+def reaction(outcome: ContestOutcome, flip: int, end: int) -> PlanReaction:
     """How a run answered a change that came with batch `flip` and lasted until batch `end`."""
     moves = [m.batch - flip for m in outcome.moves if flip < m.batch < end]
-    return Reaction(min(moves, default=None), max(moves, default=None))
+    return PlanReaction(min(moves, default=None), max(moves, default=None))

@@ -24,7 +24,7 @@ from plait.workshop.bench.spark.systems import (
     PLAIT,
     ROCKSDB,
     Machine,
-    Outcome,
+    SystemOutcome,
     chosen_systems,
     reference,
     run_flink,
@@ -202,9 +202,9 @@ def _compare(
         "checksum": checksum,
         "set_up": "the whole input at once, from tables in memory",
     }
-    found: dict[str, Outcome] = {}
+    found: dict[str, SystemOutcome] = {}
     for system in systems:
-        run: Callable[..., Outcome] = run_flink if system.startswith("flink") else run_spark
+        run: Callable[..., SystemOutcome] = run_flink if system.startswith("flink") else run_spark
         where = csv if system.startswith("flink") else files
         outcome = run(system, workload, where, scratch / system, machine, note)
         found[system] = outcome
@@ -224,7 +224,7 @@ def _title(system: str, label: str) -> str:
     return system if system.startswith("flink") else f"{system}, {label}"
 
 
-def _ratios(report: Report, found: dict[str, Outcome], label: str) -> None:
+def _ratios(report: Report, found: dict[str, SystemOutcome], label: str) -> None:
     ours = found[PLAIT]
     for system, other in found.items():
         if system == PLAIT or other.missing:
@@ -239,13 +239,13 @@ def _ratios(report: Report, found: dict[str, Outcome], label: str) -> None:
             report.ratios[f"{least}{system} / plait, steady batch, {label}"] = ratio
 
 
-def _steady_ratio(ours: Outcome, other: Outcome) -> float | None:
+def _steady_ratio(ours: SystemOutcome, other: SystemOutcome) -> float | None:
     if ours.steady is None or ours.bounded or other.steady is None:
         return None
     return other.steady / ours.steady
 
 
-def _faster(floor: Floor, found: dict[str, Outcome], label: str) -> Claim:
+def _faster(floor: Floor, found: dict[str, SystemOutcome], label: str) -> Claim:
     id_ = f"{floor.peer}-{label.replace(' ', '-')}"
     text = (
         f"a steady batch of {floor.peer} takes at least {floor.times:g} times as long as Plait's, "
@@ -259,7 +259,7 @@ def _faster(floor: Floor, found: dict[str, Outcome], label: str) -> Claim:
     return at_least(id_, text, ratio, floor.times)
 
 
-def _agreement(found: dict[str, Outcome], truth: tuple[int, int], label: str) -> list[Claim]:
+def _agreement(found: dict[str, SystemOutcome], truth: tuple[int, int], label: str) -> list[Claim]:
     """Those that came to their end found what DuckDB finds; the others agree as far as they came.
 
     Nobody holds a result back, so systems on the same batches agree in every single one.

@@ -80,7 +80,7 @@ class Machine:
 
 
 @dataclass(slots=True)
-class Outcome:
+class SystemOutcome:
     """What one system did with one workload."""
 
     system: str
@@ -137,7 +137,7 @@ class Outcome:
 
 def run_spark(
     system: str, workload: Workload, files: Path, scratch: Path, machine: Machine, note: Note
-) -> Outcome:
+) -> SystemOutcome:
     """One of the systems on Spark."""
     scratch.mkdir(parents=True)
     job = Job(
@@ -170,7 +170,7 @@ def run_spark(
 
 def run_flink(
     system: str, workload: Workload, files: Path, scratch: Path, machine: Machine, note: Note
-) -> Outcome:
+) -> SystemOutcome:
     """Flink, if its environment is there."""
     python = flink_python()
     if python is None:
@@ -185,22 +185,24 @@ def run_flink(
     return _outcome(system, heard)
 
 
-def _absent(system: str, why: str) -> Outcome:
-    return Outcome(system, [], 0.0, None, None, missing=why)
+def _absent(system: str, why: str) -> SystemOutcome:
+    return SystemOutcome(system, [], 0.0, None, None, missing=why)
 
 
-def _outcome(system: str, heard: Heard) -> Outcome:
+def _outcome(system: str, heard: Heard) -> SystemOutcome:
     if heard.error:
         if system == PLAIT:
             raise PlaitError(f"Plait on Spark failed: {heard.error}")
         return _absent(system, f"failed: {heard.error}")
     batches = heard.of("batch")
     if heard.over:
-        return Outcome(system, batches, heard.seconds, None, None, over=True, waiting=heard.silent)
+        return SystemOutcome(
+            system, batches, heard.seconds, None, None, over=True, waiting=heard.silent
+        )
     end = heard.of("end")[0]
     results = end.get("results", sum(b["results"] for b in batches))
     checksum = end.get("checksum", sum(b["checksum"] for b in batches))
-    return Outcome(system, batches, end["seconds"], results, checksum)
+    return SystemOutcome(system, batches, end["seconds"], results, checksum)
 
 
 def _inside(batches: list[dict[str, Any]]) -> dict[str, Any]:

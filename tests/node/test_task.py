@@ -1,17 +1,21 @@
-"""A restart with other delays or conditions: watermarks never go back, other questions are refused.
+"""The batches of a node: its engine is kept or rebuilt, its state written and removed.
 
-Two streams with one key; rows that are at most 10 seconds apart are joined.
+Also a restart with other delays or conditions: watermarks never go back, other questions are
+refused. Two streams with one key; rows that are at most 10 seconds apart are joined.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 import pytest
 
+from plait.engine.admission import LATE, NULL_KEY
 from plait.errors import CheckpointDamaged, CheckpointMismatch
+from plait.node.store import OwnEngines
 from plait.plan.examples import clique, keyed
 from plait.plan.jtree import mjoin
 from plait.query.expr import Call, Column, Literal
@@ -48,6 +52,85 @@ def begun(seconds: int) -> Cluster:
     assert cluster.run(rows([85, 95], [])).num_rows == 0
     cluster.run(rows([100], [100]))
     return cluster
+
+
+def test_an_engine_that_is_kept_is_not_rebuilt() -> None:
+    cluster = begun(0)
+    assert not cluster.reports[0].rebuilt
+    assert cluster.run(rows([], [101])).num_rows == 2, "95 and 100"
+    assert not cluster.reports[0].rebuilt
+    again = restarted(cluster, QUERY)
+    assert again.run(rows([101], [])).num_rows == 2, "100 and 101"
+    assert again.reports[0].rebuilt and again.reports[0].total["rebuilt"] == 1
+
+
+def test_an_engine_that_missed_batches_is_not_used() -> None:
+    """Batches go from one worker to the other; each finds an engine of an older state."""
+    cluster = Cluster(QUERY, mjoin(QUERY), 1, (OwnEngines(), OwnEngines()))
+    found = []
+    for second, worker in ((1, 0), (2, 1), (3, 0), (4, 0)):
+        results = cluster.run(rows([second], [second]), worker_of=partial(max, worker))
+        found.append((results.num_rows, cluster.reports[0].rebuilt))
+    assert found == [(1, False), (3, True), (5, True), (7, False)]
+
+
+def test_a_batch_that_died_leaves_no_engine_behind() -> None:
+    """Its rows are in the engine already; the batch is repeated from the store as it was."""
+    cluster = begun(0)
+    deaths = iter([True])
+    found = cluster.run(rows([], [101]), die=lambda _processor, _step: next(deaths, False))
+    assert found.num_rows == 2 and cluster.reports[0].rebuilt
+    assert cluster.reports[0].total["results"] == 2 + 2, "100 with 95 and 100; repeats count once"
+
+
+def test_segments_are_written_once_and_removed_when_they_have_expired() -> None:
+    cluster = begun(0)
+    store = cluster.stores[0]
+    assert sorted(store.rows) == [(1, 0), (2, 0), (2, 1)]
+    assert cluster.reports[0].segments == 3
+    cluster.run(rows([], []))
+    assert cluster.reports[0].written_bytes == 0, "no rows, no segment"
+    assert sorted(cluster.stores[0].rows) == [(1, 0), (2, 0), (2, 1)]
+    cluster.run(rows([107], [107]))
+    assert sorted(cluster.stores[0].rows) == [(2, 0), (2, 1), (4, 0), (4, 1)], "95 met 105 last"
+    report = cluster.reports[0]
+    assert (report.segments, report.written_bytes > 0) == (4, True)
+    assert report.total["written_bytes"] == cluster.stores[0].written
+
+
+def test_late_rows_are_not_stored() -> None:
+    cluster = begun(0)
+    assert cluster.run(rows([99], [])).num_rows == 0
+    assert cluster.reports[0].late == {"a": 1} and cluster.reports[0].written_bytes == 0
+    again = restarted(cluster, QUERY)
+    assert again.run(rows([], [100])).num_rows == 2, "95 and 100, not 99"
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_rows_set_aside_are_handed_out_if_somebody_wants_them(wanted: bool) -> None:
+    cluster = Cluster(QUERY, mjoin(QUERY), 1, aside=wanted)
+    cluster.run(rows([100], [100]))
+    given = rows([5, 100], [100])
+    no_key = pa.table([[100 * SECOND], [None]], schema=QUERY.streams[1].schema)
+    found = cluster.run({"a": given["a"], "b": pa.concat_tables([given["b"], no_key])})
+    assert found.num_rows == 3
+    aside = sorted((a.reason, a.stream, a.rows.num_rows) for a in cluster.aside)
+    assert aside == ([(LATE, 0, 1), (NULL_KEY, 1, 1)] if wanted else [])
+    assert (cluster.reports[0].late, cluster.reports[0].null_keys) == ({"a": 1}, {"b": 1})
+
+
+def test_what_could_not_be_written_is_told_by_the_next_report() -> None:
+    cluster = begun(0)
+    task = cluster.processor.task(0, cluster.stores[0], OwnEngines())
+    task.not_written("report", "the disk is full")
+    task.not_written("report", "the disk is still full")
+    cluster.run(rows([], []))
+    report = cluster.reports[0]
+    assert report.unwritten == {"report": 2}
+    assert report.notes == ["the disk is full", "the disk is still full"]
+    cluster.run(rows([], []))
+    assert not cluster.reports[0].unwritten and not cluster.reports[0].notes, "told once"
+    assert cluster.reports[0].total["unwritten"] == {"report": 2}
 
 
 def test_a_longer_delay_does_not_bring_back_what_was_dropped() -> None:

@@ -28,7 +28,6 @@ from plait.protocol.actions import (
 )
 from plait.protocol.deliver import chosen, to_processor, to_split
 from plait.protocol.durable import from_plain, to_plain
-from plait.protocol.manager import Manager
 from plait.protocol.messages import (
     Flag,
     Message,
@@ -36,7 +35,8 @@ from plait.protocol.messages import (
     ReceivePartitions,
     processor_name,
 )
-from plait.protocol.parties import Processor, Split
+from plait.protocol.move_manager import MoveManager
+from plait.protocol.parties import ProcessorParty, Split
 from plait.protocol.places import Place, Tag, finds, is_old
 from plait.protocol.ptlb import all_old_purged
 
@@ -94,15 +94,15 @@ class Rules:
     """The code under test; replace one to see whether an error would be found."""
 
     to_split: Callable[[Split, Message], Reaction[Split]] = to_split
-    to_processor: Callable[[Processor, Message], Reaction[Processor]] = to_processor
-    to_manager: Callable[[Manager, Message], Reaction[Manager]] = Manager.on
+    to_processor: Callable[[ProcessorParty, Message], Reaction[ProcessorParty]] = to_processor
+    to_manager: Callable[[MoveManager, Message], Reaction[MoveManager]] = MoveManager.on
     finds: Callable[[Iterable[Tag]], bool] = finds
     beats_wait: bool = True
     """Whether a split's progress waits for the rows that it buffers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class FaultBudget:
     """How much may go wrong."""
 
     losses: int = 0
@@ -124,7 +124,7 @@ class Scenario:
     places: tuple[Place, ...]
     processors: int
     wishes: tuple[Wish, ...]
-    budget: Budget = Budget()
+    budget: FaultBudget = FaultBudget()
     lag: int = 0
     """A split waits while a processor has more than so many of its rows and flags to take."""
     keep_dead: bool = False
@@ -156,7 +156,7 @@ def _result(parts: Iterable[Row]) -> Result:
 class Machine:
     """A processor with its rows, and how far each split has come."""
 
-    processor: Processor
+    processor: ProcessorParty
     copies: frozenset[Copy]
     progress: tuple[int, ...]
 
@@ -176,33 +176,33 @@ class Gate:
 class Done:
     """What one party did."""
 
-    party: Machine | Gate | Manager
+    party: Machine | Gate | MoveManager
     results: tuple[Result, ...] = ()
     items: tuple[tuple[int, Item], ...] = ()
     sent: Sent = ()
 
 
-def start(scenario: Scenario) -> tuple[Manager, tuple[Gate, ...], tuple[Machine, ...]]:
+def start(scenario: Scenario) -> tuple[MoveManager, tuple[Gate, ...], tuple[Machine, ...]]:
     """All parties before anything happens."""
     splits = len(scenario.histories)
-    manager = Manager.of(scenario.processors, splits, scenario.places)
+    manager = MoveManager.of(scenario.processors, splits, scenario.places)
     gates = tuple(Gate(Split(s, scenario.places)) for s in range(splits))
     machines = tuple(
-        Machine(Processor.of(p, splits, scenario.places), frozenset(), (0,) * splits)
+        Machine(ProcessorParty.of(p, splits, scenario.places), frozenset(), (0,) * splits)
         for p in range(scenario.processors)
     )
     return manager, gates, machines
 
 
-def survives(party: Machine | Gate | Manager) -> bool:
+def survives(party: Machine | Gate | MoveManager) -> bool:
     """Whether a party is the same after it was written and read."""
     match party:
-        case Manager():
-            return party == _reread(Manager, party)
+        case MoveManager():
+            return party == _reread(MoveManager, party)
         case Gate():
             return party.split == _reread(Split, party.split)
         case Machine():
-            return party.processor == _reread(Processor, party.processor)
+            return party.processor == _reread(ProcessorParty, party.processor)
 
 
 def _reread(kind: type[object], value: object) -> object:

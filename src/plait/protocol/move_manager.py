@@ -24,7 +24,7 @@ from typing import get_args
 
 from plait.errors import MoveError
 from plait.protocol import mslb, ptlb
-from plait.protocol.actions import Finished, Reaction
+from plait.protocol.actions import MoveFinished, Reaction
 from plait.protocol.messages import (
     Answer,
     ComputePartitionsToMove,
@@ -34,14 +34,14 @@ from plait.protocol.messages import (
     Protocol,
     processor_name,
 )
+from plait.protocol.move_steps import GIVE_UP, ProtocolStep, parties
 from plait.protocol.places import Place, placed
-from plait.protocol.steps import GIVE_UP, Step, parties
 
 COMPUTE = ComputePartitionsToMove.__name__
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
+class OpenMove:
     """A move under way."""
 
     move: Move
@@ -54,7 +54,7 @@ class Moving:
 
 
 @dataclass(frozen=True, slots=True)
-class Manager:
+class MoveManager:
     """What the distribution manager knows: a value that outlives its process."""
 
     processors: int
@@ -63,13 +63,13 @@ class Manager:
     """For each group."""
     last: int = 0
     """The number of the last move."""
-    moving: tuple[Moving, ...] = ()
+    moving: tuple[OpenMove, ...] = ()
 
     @classmethod
-    def of(cls, processors: int, splits: int, places: Iterable[Place]) -> Manager:
+    def of(cls, processors: int, splits: int, places: Iterable[Place]) -> MoveManager:
         """One that has moved nothing yet.
 
-        >>> Manager.of(2, 1, [Place((0,)), Place((1,))]).last
+        >>> MoveManager.of(2, 1, [Place((0,)), Place((1,))]).last
         0
         """
         return cls(processors, splits, tuple(places))
@@ -85,10 +85,10 @@ class Manager:
         groups: Iterable[int],
         receivers: Iterable[int],
         spread: int | None = None,
-    ) -> Reaction[Manager]:
+    ) -> Reaction[MoveManager]:
         """Moves groups from where they are; what makes no sense is a MoveError.
 
-        >>> Manager.of(2, 1, [Place((0,))]).begin("MSLB", [0], [0])
+        >>> MoveManager.of(2, 1, [Place((0,))]).begin("MSLB", [0], [0])
         Traceback (most recent call last):
         plait.errors.MoveError: group 0 is at processor 0 already; name another receiver
         """
@@ -100,10 +100,10 @@ class Manager:
 
     def ask(
         self, protocol: Protocol, sender: int, receiver: int, amount: float
-    ) -> Reaction[Manager]:
+    ) -> Reaction[MoveManager]:
         """Moves groups of about this much memory, which the sender chooses.
 
-        >>> begun = Manager.of(2, 1, [Place((0,))]).ask("PTLB", 0, 1, 1e6)
+        >>> begun = MoveManager.of(2, 1, [Place((0,))]).ask("PTLB", 0, 1, 1e6)
         >>> begun.messages
         (('processor-0', ComputePartitionsToMove(move=1, amount=1000000.0)),)
         """
@@ -118,11 +118,11 @@ class Manager:
                 f"{amount} is no amount of memory to move", remedy="use a positive number of bytes"
             )
         move = Move(self.last + 1, protocol, (), (sender,), (receiver,))
-        moving = Moving(move, COMPUTE, amount=amount)
+        moving = OpenMove(move, COMPUTE, amount=amount)
         after = replace(self, last=move.number, moving=(*self.moving, moving))
         return Reaction(after, messages=after._unanswered(moving))
 
-    def on(self, message: Message) -> Reaction[Manager]:
+    def on(self, message: Message) -> Reaction[MoveManager]:
         """The manager gets an answer; one that it does not wait for changes nothing."""
         if not isinstance(message, Answer):
             return Reaction(self)
@@ -142,12 +142,12 @@ class Manager:
             return Reaction(self._with(replace(moving, answered=answered)))
         return self._next(moving.move, step)
 
-    def tick(self) -> Reaction[Manager]:
+    def tick(self) -> Reaction[MoveManager]:
         """Time has passed: what is not answered is sent again."""
         messages = [m for moving in self.moving for m in self._unanswered(moving)]
         return Reaction(self, messages=tuple(messages))
 
-    def give_up(self, number: int) -> Reaction[Manager]:
+    def give_up(self, number: int) -> Reaction[MoveManager]:
         """Gives a move up: its groups stay where they were.
 
         In its last step a move can no longer be given up; it only waits for parties to confirm it.
@@ -164,7 +164,7 @@ class Manager:
             )
         return self._enter(moving.move, GIVE_UP)
 
-    def _chosen(self, moving: Moving, message: PartitionsToMove) -> Reaction[Manager]:
+    def _chosen(self, moving: OpenMove, message: PartitionsToMove) -> Reaction[MoveManager]:
         """The sender has chosen. Groups that cannot move any more are left out."""
         move = moving.move
         if moving.step != COMPUTE or message.by != processor_name(move.senders[0]):
@@ -182,7 +182,7 @@ class Manager:
         known = replace(move, groups=groups)
         return self._enter(known, _steps(known)[0])
 
-    def _next(self, move: Move, step: Step) -> Reaction[Manager]:
+    def _next(self, move: Move, step: ProtocolStep) -> Reaction[MoveManager]:
         """All have answered."""
         if step is GIVE_UP:
             return self._closed(move, done=False)
@@ -192,21 +192,21 @@ class Manager:
             return self._enter(move, steps[following])
         return self._closed(move, done=True)
 
-    def _enter(self, move: Move, step: Step) -> Reaction[Manager]:
-        moving = Moving(move, step.name)
+    def _enter(self, move: Move, step: ProtocolStep) -> Reaction[MoveManager]:
+        moving = OpenMove(move, step.name)
         after = self._with(moving)
         return Reaction(after, messages=after._unanswered(moving))
 
-    def _closed(self, move: Move, *, done: bool) -> Reaction[Manager]:
+    def _closed(self, move: Move, *, done: bool) -> Reaction[MoveManager]:
         places = self.places
         if done:
             places = tuple(
                 placed(move) if g in move.groups else place for g, place in enumerate(places)
             )
         rest = tuple(m for m in self.moving if m.move.number != move.number)
-        return Reaction(replace(self, places=places, moving=rest), (Finished(move, done),))
+        return Reaction(replace(self, places=places, moving=rest), (MoveFinished(move, done),))
 
-    def _unanswered(self, moving: Moving) -> tuple[tuple[str, Message], ...]:
+    def _unanswered(self, moving: OpenMove) -> tuple[tuple[str, Message], ...]:
         """The messages of a step to all who have not answered it."""
         move = moving.move
         if moving.step == COMPUTE:
@@ -218,12 +218,12 @@ class Manager:
         done = moving.answered if step.to == step.by else ()
         return tuple((party, step.order(move)) for party in to if party not in done)
 
-    def _with(self, moving: Moving) -> Manager:
+    def _with(self, moving: OpenMove) -> MoveManager:
         rest = (m for m in self.moving if m.move.number != moving.move.number)
         ordered = sorted((*rest, moving), key=lambda m: m.move.number)
         return replace(self, moving=tuple(ordered))
 
-    def _moving(self, number: int) -> Moving | None:
+    def _moving(self, number: int) -> OpenMove | None:
         return next((m for m in self.moving if m.move.number == number), None)
 
     def _busy(self) -> dict[int, int]:
@@ -300,9 +300,9 @@ def _check_protocol(protocol: str) -> None:
         raise MoveError(f"there is no protocol {protocol!r}", remedy="use PTLB or MSLB")
 
 
-def _steps(move: Move) -> tuple[Step, ...]:
+def _steps(move: Move) -> tuple[ProtocolStep, ...]:
     return ptlb.STEPS if move.protocol == "PTLB" else mslb.STEPS
 
 
-def _step(moving: Moving) -> Step:
+def _step(moving: OpenMove) -> ProtocolStep:
     return next(s for s in (*_steps(moving.move), GIVE_UP) if s.name == moving.step)

@@ -21,7 +21,7 @@ Role: TypeAlias = Literal["splits", "senders", "receivers"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProtocolStep:
     """One message to some parties, and the answers that end the step."""
 
     order: type[Order]
@@ -37,7 +37,7 @@ class Step:
         return self.order.__name__
 
 
-GIVE_UP = Step(
+GIVE_UP = ProtocolStep(
     GiveUpPartitions,
     ("splits", "senders", "receivers"),
     Settled,

@@ -8,9 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from plait.errors import MoveError, SourceError
-from plait.protocol.actions import Finished
+from plait.protocol.actions import MoveFinished
 from plait.protocol.durable import from_plain, message_from_plain, message_to_plain, to_plain
-from plait.protocol.manager import Manager
 from plait.protocol.messages import (
     AllOldPurged,
     Deactivated,
@@ -20,9 +19,10 @@ from plait.protocol.messages import (
     SendPartitions,
     Settled,
 )
+from plait.protocol.move_manager import MoveManager
 from plait.protocol.places import Place
 
-MANAGER = Manager.of(3, 2, [Place((0,)), Place((1,)), Place((0, 1), spread=1, since=0)])
+MANAGER = MoveManager.of(3, 2, [Place((0,)), Place((1,)), Place((0, 1), spread=1, since=0)])
 PTLB = MANAGER.begin("PTLB", [0], [1]).party
 
 
@@ -77,12 +77,12 @@ def test_groups_that_cannot_move_are_left_out_of_the_choice() -> None:
     assert choice.party.moving[0].move.groups == (0,)
     nothing = asked.on(PartitionsToMove(1, "processor-0", (1,)))
     assert nothing.party.idle
-    assert [type(a) for a in nothing.actions] == [Finished]
+    assert [type(a) for a in nothing.actions] == [MoveFinished]
     assert asked.give_up(1).party.idle
 
 
 def test_a_receiver_that_also_sends_is_asked_again_after_its_answer() -> None:
-    manager = Manager.of(2, 1, [Place((0,))]).begin("MSLB", [0], [0, 1], 0).party
+    manager = MoveManager.of(2, 1, [Place((0,))]).begin("MSLB", [0], [0, 1], 0).party
     for by in ("split-0", "processor-0"):
         manager = manager.on(Deactivated(1, by)).party
     manager = manager.on(Received(1, "processor-0")).party
@@ -92,7 +92,7 @@ def test_a_receiver_that_also_sends_is_asked_again_after_its_answer() -> None:
 
 
 def test_parties_and_messages_are_plain_data() -> None:
-    assert from_plain(Manager, json.loads(json.dumps(to_plain(PTLB)))) == PTLB
+    assert from_plain(MoveManager, json.loads(json.dumps(to_plain(PTLB)))) == PTLB
     message = ReceivePartitions(PTLB.moving[0].move, 0, "a file")
     assert message_from_plain(json.loads(json.dumps(message_to_plain(message)))) == message
 
@@ -102,4 +102,4 @@ def test_parties_and_messages_are_plain_data() -> None:
 )
 def test_damaged_data_is_refused(damage: dict[str, object]) -> None:
     with pytest.raises(SourceError):
-        from_plain(Manager, {**to_plain(PTLB), **damage})
+        from_plain(MoveManager, {**to_plain(PTLB), **damage})
