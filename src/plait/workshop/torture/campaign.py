@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from plait.errors import PlaitError
+from plait.kernels.warm import warm
 from plait.workshop.torture import local, simulated, small
 from plait.workshop.torture.cases import Case, drawn, smaller
 from plait.workshop.torture.tally import Tally
@@ -38,6 +39,7 @@ def campaign(
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Tally, Failure | None]:
     """Rounds on a host for so many seconds; what they did, and the failure that ended them."""
+    warm()  # what is compiled later would be written to disks that are full on purpose
     play, chance, tally = HOSTS[host], Random(seed), Tally()
     begin = spoken = clock()
     while clock() - begin < seconds:
@@ -62,6 +64,7 @@ def campaign(
 
 def repeat(host: str, text: str) -> tuple[Tally, Failure | None]:
     """Run one case again, by the name that a campaign printed."""
+    warm()
     try:
         if text.startswith("small:"):
             return small.play(host, int(text.removeprefix("small:"))), None
