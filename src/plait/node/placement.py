@@ -122,12 +122,10 @@ def balance_line(event: Event) -> str:
     data = event.data
     if event.kind == "relocated":
         move = data["move"]
-        many = f"{len(move['groups'])} groups from processor {_all(move['senders'])}"
-        to = _all(move["receivers"])
+        many, before = _groups(len(move["groups"])), _all(move["senders"])
+        way = f"from processor {before} to {_all(move['receivers'])} by {move['protocol']}"
         said = (
-            f"{many} are on {to} now, by {move['protocol']}"
-            if data["done"]
-            else f"{many} did not go to {to}: {data['why']}"
+            f"{many} went {way}" if data["done"] else f"moving {many} {way} failed: {data['why']}"
         )
     elif event.kind == "reviewed":
         said = str(data["reason"])
@@ -136,6 +134,10 @@ def balance_line(event: Event) -> str:
     else:
         said = "; ".join(data["decision"]["reasons"])
     return f"balance after batch {event.batch}: {said}"
+
+
+def _groups(many: int) -> str:
+    return "1 group" if many == 1 else f"{many} groups"
 
 
 _MOST_NAMED = 8
