@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,9 +16,9 @@ from plait.adapt.manager import Manager, MoveEnded, manage
 WINDOW = 10.0
 
 
-def cluster(processors: int, each: int = 20, **options: object) -> SimulatedCluster:
+def cluster(processors: int, each: int = 20, **options: Any) -> SimulatedCluster:
     groups = [SimulatedGroup((5.0, 5.0), (g // each,)) for g in range(processors * each)]
-    return SimulatedCluster(groups, processors, **options)  # type: ignore[arg-type]
+    return SimulatedCluster(groups, processors, **options)
 
 
 def setting(**policy: object) -> BalanceSetting:

@@ -39,6 +39,16 @@ def test_moves_that_were_given_up_are_not_judged() -> None:
     assert one.ended(2, done=False, time=6.0) is None
 
 
+def test_nothing_is_held_against_moves_of_which_one_was_given_up() -> None:
+    """The slowest went from 0.8 to 0.65; but rows of a processor that is out count no longer."""
+    one = TRIAL.ended(1, done=False, time=5.0)
+    assert one is not None
+    both = one.ended(2, done=True, time=6.0)
+    assert both is not None and both.began == 6.0
+    found = judge_move(both.after({0: 6.5, 2: 5.0}, 10.0, 700.0, 360.0), POLICY)
+    assert found.paid and not found.back
+
+
 def test_looks_add_up_and_one_without_everybody_does_not_count() -> None:
     one = DONE.after({0: 1.0, 1: 2.0, 5: 9.0}, 10.0, 100.0, 40.0)
     assert one.after({0: 1.0}, 10.0, 100.0, 40.0) is one

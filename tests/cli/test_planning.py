@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +14,7 @@ from plait.cli import main
 from plait.optimize.costs import DEFAULT, load
 
 SQL = "SELECT a.x FROM a JOIN b ON a.x = b.x JOIN c ON b.y = c.y WITHIN 10 SECONDS"
-STATS = {
+STATS: dict[str, Any] = {
     "columns": {
         "a": {"ts": "timestamp", "x": "int64"},
         "b": {"ts": "timestamp", "x": "int64", "y": "int64"},
@@ -83,7 +84,7 @@ def test_explain_with_statistics(
     stats: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = []
-    for name, columns in STATS["columns"].items():  # type: ignore[attr-defined]
+    for name, columns in STATS["columns"].items():
         table = {c: pa.array([], pa.timestamp("us") if c == "ts" else pa.int64()) for c in columns}
         pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
         given += ["-s", f"{name}={tmp_path / name}.parquet"]

@@ -89,7 +89,7 @@ def test_streams_out_of_order_are_refused() -> None:
 
 def test_an_unknown_rule_is_refused() -> None:
     with pytest.raises(PlanError, match=r"no purging by 'lema'; did you mean 'lemma'"):
-        LocalRun(chain(3), purge="lema")  # type: ignore[arg-type]
+        LocalRun(chain(3), purge="lema")  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_routers_purge_by_watermarks() -> None:

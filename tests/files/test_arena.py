@@ -144,7 +144,7 @@ def test_beyond_the_limit_arrays_spill_to_disk(tmp_path: Path) -> None:
     live = fresh(one, "first")
     push(live, 0, 20_000)
     room = live.engine.windows.memory
-    assert room.bytes_in_memory <= 100_000 < room.bytes_on_disk  # type: ignore[attr-defined]
+    assert room.bytes_in_memory <= 100_000 < room.bytes_on_disk  # type: ignore[attr-defined]  # a Room
     one.put(0, live)
     other = two.take(0, "first", QUERY)
     assert other is not None
@@ -196,7 +196,7 @@ def test_a_planted_link_is_not_followed_and_nothing_behind_it_is_swept(places: P
     one, two = Arena("run", limited), Arena("run", limited)
     live = fresh(one, "first")
     push(live, 0, 1000)
-    assert live.engine.windows.memory.bytes_on_disk  # type: ignore[attr-defined]
+    assert live.engine.windows.memory.bytes_on_disk  # type: ignore[attr-defined]  # a Room
     one.put(0, live)
     sweep(limited, "another")
     remove(limited, "pro")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,9 +35,9 @@ def test_the_file_is_synced_before_its_name_and_the_directory_after(
     for name in ("link", "replace"):
         act = getattr(os, name)
 
-        def renamed(old: Path, new: Path, name: str = name, act: object = act) -> None:
+        def renamed(old: Path, new: Path, name: str = name, act: Any = act) -> None:
             log.append((name, new.name))
-            act(old, new)  # type: ignore[operator]
+            act(old, new)
 
         monkeypatch.setattr(os, name, renamed)
     monkeypatch.setattr(os, "fsync", fsync)

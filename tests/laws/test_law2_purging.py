@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from plait.hosts.local.host import LocalRun
 from plait.plan.enumerate import all_plans, sample_plan
+from plait.plan.migration import STRATEGIES
 from plait.workshop.laws.checks import assert_lawful, difference, expected
 from plait.workshop.laws.histories import History, cases, crowds
 from plait.workshop.oracle.answer import Result, multiset
@@ -62,8 +63,7 @@ def test_oracle_migrations_at_every_batch(history: History, seed: int) -> None:
     found: Counter[Result] = Counter()
     for batch in ordered.tables():
         found += multiset(run.push(batch))
-        strategy = random.choice(("moving-state", "parallel-track"))
-        run.migrate(sample_plan(ordered.query, random), strategy)  # type: ignore[arg-type]
+        run.migrate(sample_plan(ordered.query, random), random.choice(STRATEGIES))
     for results in run.finish():
         found += multiset(results)
     assert found == answer, f"{difference(found, answer)}\n{history!r}"

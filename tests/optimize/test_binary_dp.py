@@ -9,13 +9,14 @@ from plait.optimize.binary_dp import binary_dp, connected_sets
 from plait.optimize.candidate import Joins, kind
 from plait.plan.enumerate import binary_trees
 from plait.plan.examples import chain, clique, cycle, star
+from plait.query.query import Query
 
 
 @pytest.mark.parametrize(
     "query", [chain(6), star(5), cycle(5), clique(5)], ids=["chain", "star", "cycle", "clique"]
 )
 @pytest.mark.parametrize("seed", range(4))
-def test_it_is_the_best_of_all_binary_trees(query, seed: int) -> None:  # type: ignore[no-untyped-def]
+def test_it_is_the_best_of_all_binary_trees(query: Query, seed: int) -> None:
     joins = Joins(random_model(query, seed))
     best = binary_dp(joins)
     assert best is not None

@@ -10,6 +10,7 @@ from plait.optimize.orders import exact_order, greedy_order, probe_order
 from plait.plan.enumerate import all_orders
 from plait.plan.examples import chain, clique, star
 from plait.plan.jtree import Join, mjoin
+from plait.query.query import Query
 
 
 def test_exact_orders_are_the_best_of_all(joins: Joins) -> None:
@@ -24,7 +25,7 @@ def test_exact_orders_are_the_best_of_all(joins: Joins) -> None:
 
 @pytest.mark.parametrize("query", [chain(6), star(6), clique(6)], ids=["chain", "star", "clique"])
 @pytest.mark.parametrize("seed", range(5))
-def test_greedy_orders_are_legal_and_near_the_best(query, seed: int) -> None:  # type: ignore[no-untyped-def]
+def test_greedy_orders_are_legal_and_near_the_best(query: Query, seed: int) -> None:
     model = random_model(query, seed)
     leaves = tuple(1 << i for i in range(model.size))
     orders = [greedy_order(model, leaves, c) for c in range(model.size)]

@@ -195,7 +195,7 @@ def test_plans_come_lazily() -> None:
 
 def test_a_wrong_choice_of_orders_is_refused() -> None:
     with pytest.raises(ValueError, match="neither 'all' nor 'default'"):
-        next(all_plans(clique(2), orders="some"))  # type: ignore[arg-type]
+        next(all_plans(clique(2), orders="some"))  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_canonical_keeps_what_each_input_probes() -> None:

@@ -37,7 +37,7 @@ def updated(
             group[stream], sent = change(group[stream], statistics)
         else:
             one = flying.pop(random.randrange(len(flying)))
-            group[one.receiver], sent = receive(group[one.receiver], one.sender, one.message)  # type: ignore[arg-type]
+            group[one.receiver], sent = receive(group[one.receiver], one.sender, one.message)  # type: ignore[arg-type]  # only updates are sent
         flying += sent
         everything += sent
     return group, everything

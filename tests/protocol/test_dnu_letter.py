@@ -76,7 +76,7 @@ def ours(setting: SiteSetting, plan: Jep, changed: str, statistics: StreamStatis
     while flying:
         one = flying.pop(0)
         message: SiteMessage = one.message
-        group[one.receiver], sent = receive(group[one.receiver], one.sender, message)  # type: ignore[arg-type]
+        group[one.receiver], sent = receive(group[one.receiver], one.sender, message)  # type: ignore[arg-type]  # only updates are sent
         flying += sent
     return plan_of(group)
 

@@ -42,7 +42,7 @@ PTLB = MANAGER.begin("PTLB", [0], [1]).party
         (lambda: MANAGER.begin("MSLB", [0], [1], 0), "1 receivers with spread 0"),
         (lambda: MANAGER.begin("MSLB", [0, 1], [2]), "groups 0 and 1 are at different processors"),
         (lambda: MANAGER.begin("PTLB", [2], [2]), "PTLB has one sender and one receiver"),
-        (lambda: MANAGER.begin("XYLB", [0], [1]), "there is no protocol 'XYLB'"),  # type: ignore[arg-type]
+        (lambda: MANAGER.begin("XYLB", [0], [1]), "there is no protocol 'XYLB'"),  # type: ignore[arg-type]  # wrong on purpose
         (lambda: MANAGER.ask("PTLB", 0, 0, 1.0), "processor 0 would send groups to itself"),
         (lambda: MANAGER.ask("PTLB", 0, 9, 1.0), "there is no processor 9"),
         (lambda: MANAGER.ask("PTLB", 0, 1, float("nan")), "nan is no amount"),

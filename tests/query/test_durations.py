@@ -45,7 +45,7 @@ def test_what_is_no_duration(text: str) -> None:
 
 def test_other_things_are_no_duration() -> None:
     with pytest.raises(WindowError, match="duration is 10, not a length of time"):
-        micros(10)  # type: ignore[arg-type]
+        micros(10)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(WindowError, match="longer than a century"):
         micros("40000 days")
 

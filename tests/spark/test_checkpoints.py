@@ -14,6 +14,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -74,8 +75,8 @@ def run(
 ) -> tuple[Counter[Result], StreamingQuery]:
     found: Counter[Result] = Counter()
 
-    def collect(rows: object, _: int) -> None:
-        found.update(multiset(rows.toArrow().cast(asked.query.schema)))  # type: ignore[attr-defined]
+    def collect(rows: Any, _: int) -> None:
+        found.update(multiset(rows.toArrow().cast(asked.query.schema)))
 
     query = (
         asked.to_df(checkpoint=str(checkpoint), late=late)

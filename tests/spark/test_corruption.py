@@ -24,7 +24,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -205,8 +205,8 @@ def run(
     """
     results: dict[int, Counter[Result]] = {}
 
-    def collect(rows: object, batch: int) -> None:
-        results[batch] = multiset(rows.toArrow().cast(asked.query.schema))  # type: ignore[attr-defined]
+    def collect(rows: Any, batch: int) -> None:
+        results[batch] = multiset(rows.toArrow().cast(asked.query.schema))
 
     while True:
         writer = asked.to_df(checkpoint=checkpoint).writeStream.foreachBatch(collect)

@@ -81,7 +81,7 @@ def test_oracle_plans_change_while_it_runs(spark: SparkSession, tmp_path: Path) 
         with pytest.raises(UnknownStream, match="news"):
             plait.migrate(query, "((trades news) fees)")
         with pytest.raises(MigrationError, match=r"'moving'.*did you mean 'moving-state'"):
-            plait.migrate(query, FIRST, "moving")  # type: ignore[arg-type]
+            plait.migrate(query, FIRST, "moving")  # type: ignore[arg-type]  # wrong on purpose
         arrive()
         query.processAllAvailable()
     finally:

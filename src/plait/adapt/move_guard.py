@@ -57,14 +57,21 @@ class MoveTrial:
         return frozenset(g for m in self.moves for g in m.groups)
 
     def ended(self, number: int, *, done: bool, time: float) -> MoveTrial | None:
-        """With one move done or given up; None if there is nothing left to be judged."""
+        """With one move done or given up; None if there is nothing left to be judged.
+
+        What came before is known of all moves together. If one was given up, the others cannot be
+        compared with it, and nothing is held against them.
+        """
         if number not in self.pending:
             return self
         pending = tuple(n for n in self.pending if n != number)
-        moves = self.moves if done else tuple(m for m in self.moves if m.number != number)
+        began = None if pending else time
+        if done:
+            return replace(self, pending=pending, began=began)
+        moves = tuple(m for m in self.moves if m.number != number)
         if not moves:
             return None
-        return replace(self, moves=moves, pending=pending, began=None if pending else time)
+        return replace(self, moves=moves, pending=pending, began=began, rate=None, moved=None)
 
     def after(
         self,

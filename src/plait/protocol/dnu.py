@@ -13,7 +13,7 @@ one at a time. Then one message passes the work on from place to place:
    become cheaper is compared with each stream from the beginning (`Scan`), and swaps with the first
    that it beats. In the sequence that the changed stream heads, all places are looked at.
 2. At each place, from the changed one to the end, the cheapest stream is found by a `Relay` down to
-   the last one, and swaps with the one that has the place (`Trade`, `Traded`, `Beside`).
+   the last one, and swaps with the one that has the place (`Trade`, `Traded`, `NewNeighbour`).
 3. The stream that now has the place chooses its placement, tells the site where its tuples come
    from (`Host`, `Unhost`), and lets the next one `Continue`.
 
@@ -60,10 +60,10 @@ from plait.protocol.site_messages import (
     Affected,
     Ask,
     Begin,
-    Beside,
     Continue,
     Finished,
     Host,
+    NewNeighbour,
     Noted,
     Relay,
     Scan,
@@ -294,7 +294,7 @@ def receive(member: Member, sender: str, message: UpdateMessage) -> Turn:
             work.traded(sender, message)
         case Continue():
             work.arrive(message)
-        case Beside():
+        case NewNeighbour():
             work.beside(sender, message)
         case Host():
             work.host(sender, message)
@@ -472,14 +472,14 @@ class _Work:
         """Tell the streams before and after it that it is there; how many were told."""
         seat, me, notes = self.now.seats[head], self.now.stream, 0
         if seat.before != but:
-            self.send(seat.before, Beside(head, "after", me))
+            self.send(seat.before, NewNeighbour(head, "after", me))
             notes += 1
         if seat.after is not None and seat.after != but:
-            self.send(seat.after, Beside(head, "before", me))
+            self.send(seat.after, NewNeighbour(head, "before", me))
             notes += 1
         return notes
 
-    def beside(self, sender: str, message: Beside) -> None:
+    def beside(self, sender: str, message: NewNeighbour) -> None:
         head = message.head
         if head == self.now.stream:
             self.set(first=message.stream)

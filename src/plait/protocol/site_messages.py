@@ -163,7 +163,7 @@ class Traded:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class NewNeighbour:
     """To a neighbour in the sequence: the stream before or after you is another one."""
 
     head: str
@@ -190,7 +190,7 @@ class Unhost:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """The answer to `Beside`, `Host` and `Unhost`: done."""
+    """The answer to `NewNeighbour`, `Host` and `Unhost`: done."""
 
     head: str
     what: Literal["before", "after", "host", "unhost"]
@@ -243,7 +243,7 @@ class WhatNow:
 
 UpdateMessage: TypeAlias = (
     Ask | Begin | SequenceSettled | Finished | Affected | Scan | Relay | Stay | SwapWith | Continue
-    | Trade | Traded | Beside | Host | Unhost | Noted
+    | Trade | Traded | NewNeighbour | Host | Unhost | Noted
 )  # fmt: skip
 SwitchMessage: TypeAlias = LocalReady | GlobalReady | GiveUp | Migrated | WhatNow
 CentralMessage: TypeAlias = ReportStatistics | NewOperators | CopyWindow
@@ -254,7 +254,7 @@ Kind: TypeAlias = Literal["modification", "window", "synchronization", "turn", "
 _KINDS: dict[Kind, tuple[type, ...]] = {
     "modification": (
         ReportStatistics, NewOperators, Scan, Relay, Stay, SwapWith, Continue, Trade, Traded,
-        Beside, Host, Unhost,
+        NewNeighbour, Host, Unhost,
     ),
     "window": (CopyWindow,),
     "synchronization": (LocalReady, GlobalReady, GiveUp, Migrated, WhatNow),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,11 +42,11 @@ def workload(*, domain: int = 10, window: int = SECOND // 5) -> tuple[Query, Bat
     ]
 
 
-def started(query: Query, batches: Batches, **settings: object) -> LocalRun:
+def started(query: Query, batches: Batches, **settings: Any) -> LocalRun:
     run = LocalRun(query, parse_shape(query, OLD))
     for batch in batches[:START]:
         run.push(batch)
-    run.migrate(parse_shape(query, NEW), "parallel-track", **settings)  # type: ignore[arg-type]
+    run.migrate(parse_shape(query, NEW), "parallel-track", **settings)
     return run
 
 

@@ -165,13 +165,13 @@ def test_bad_requests_are_refused_with_the_difference_and_the_query_runs_on(
         predicates = keyed_query([["k1"], ["k1", "k2"], ["k1"]], SECOND // 5)
         run.migrate(parse_shape(predicates, NEW), query=predicates)
     with pytest.raises(MigrationError, match=r"no migration strategy 'teleport'.*known: moving-"):
-        run.migrate(plan(run, NEW), "teleport")  # type: ignore[arg-type]
+        run.migrate(plan(run, NEW), "teleport")  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(MigrationError, match="cannot be ordered by 'size'"):
-        run.migrate(plan(run, NEW), order="size")  # type: ignore[arg-type]
+        run.migrate(plan(run, NEW), order="size")  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(MigrationError, match=r"teddies \(ordered\) cannot run beside another plan"):
         run.migrate(Teddies(), "parallel-track")
     with pytest.raises(MigrationError, match="a str is no plan"):
-        run.migrate(NEW)  # type: ignore[arg-type]
+        run.migrate(NEW)  # type: ignore[arg-type]  # wrong on purpose
     assert run.migrations == before
     for batch in to_come:
         run.push(batch)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -24,11 +26,11 @@ def table(times: list[int | None]) -> pa.Table:
     return pa.table({"ts": times, "k": range(len(times))}, schema=SCHEMA)
 
 
-def replay(streams: list[list[int | None]], **options: object) -> list[dict[str, pa.Table]]:
+def replay(streams: list[list[int | None]], **options: Any) -> list[dict[str, pa.Table]]:
     sources: dict[str, Source] = {
         name: TableSource(table(times)) for name, times in zip("abc", streams, strict=True)
     }
-    return list(Replay(clique(3), sources, **options))  # type: ignore[arg-type]
+    return list(Replay(clique(3), sources, **options))
 
 
 def chunked(rows: pa.Table, size: int) -> pa.Table:
@@ -71,8 +73,8 @@ def test_every_row_is_in_one_batch(
         if order == "file":
             assert rows == sorted(rows)
         else:
-            dated = [times[k] for k in rows if times[k] is not None]
-            assert dated == sorted(dated)  # type: ignore[type-var]
+            dated = [t for k in rows if (t := times[k]) is not None]
+            assert dated == sorted(dated)
     assert all(sum(t.num_rows for t in batch.values()) for batch in found)
 
 
@@ -112,8 +114,12 @@ def test_batches_depend_neither_on_chunks_nor_on_rows_without_time(
         sources: dict[str, Source] = {
             n: TableSource(chunked(t, size)) for n, t in zip("abc", tables, strict=True)
         }
-        options = {"order": order, "batch_rows": batch_rows, "undated_rows": undated_rows}
-        found = list(Replay(clique(3), sources, **options))  # type: ignore[arg-type]
+        options: dict[str, Any] = {
+            "order": order,
+            "batch_rows": batch_rows,
+            "undated_rows": undated_rows,
+        }
+        found = list(Replay(clique(3), sources, **options))
         held = [sum(t.column("ts").null_count for t in batch.values()) for batch in found]
         assert sum(held) == sum(t.column("ts").null_count for t in tables)
         return dated_rows(found)
@@ -128,13 +134,13 @@ def test_batches_depend_neither_on_chunks_nor_on_rows_without_time(
 def test_rows_without_time_do_not_pile_up() -> None:
     read = []
 
-    def chunks() -> object:
+    def chunks() -> Iterator[pa.Table]:
         for start in range(50):
             read.append(start)
             yield table([None] * 10)
 
     others = {"b": TableSource(table([0, 5])), "c": TableSource(table([1]))}
-    sources: dict[str, Source] = {"a": BatchesSource(chunks(), SCHEMA), **others}  # type: ignore[arg-type]
+    sources: dict[str, Source] = {"a": BatchesSource(chunks(), SCHEMA), **others}
     feed = iter(Replay(clique(3), sources, order="file", batch_rows=10, undated_rows=25))
     for _ in range(3):
         batch = next(feed)
@@ -147,13 +153,13 @@ def test_rows_without_time_do_not_pile_up() -> None:
 def test_an_iterator_is_read_once_and_only_as_far_as_needed() -> None:
     read = []
 
-    def batches() -> object:
+    def batches() -> Iterator[pa.Table]:
         for start in range(0, 100, 10):
             read.append(start)
             yield table(list(range(start, start + 10)))
 
     others = {"b": TableSource(table([0, 5])), "c": TableSource(table([1]))}
-    sources: dict[str, Source] = {"a": BatchesSource(batches(), SCHEMA), **others}  # type: ignore[arg-type]
+    sources: dict[str, Source] = {"a": BatchesSource(batches(), SCHEMA), **others}
     feed = iter(Replay(clique(3), sources, order="file", batch_rows=10))
     assert rows_of([next(feed)], "a") == list(range(7))
     assert len(read) <= 3

@@ -115,6 +115,6 @@ def test_both_boxes_of_a_parallel_track_are_charged() -> None:
 def test_what_cannot_be_accounted_for_is_refused() -> None:
     query = chain(2)
     with pytest.raises(PlaitError, match=r"accounting by 'hsah'; did you mean 'hash'"):
-        Meter(query, "hsah", PAIRS)  # type: ignore[arg-type]
+        Meter(query, "hsah", PAIRS)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(PlaitError, match=r"eddies .* is not accounted for"):
         Meter(query, "hash", PAIRS).read(LocalRun(query, Eddies()).engine)

@@ -222,4 +222,4 @@ def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(PlaitError, match="'a' are not in order"):
         VirtualRun(query, plan, backwards)
     with pytest.raises(PlaitError, match="cleaned by 'wipe'"):
-        VirtualRun(query, plan, given).migrate(1.0, plan, clean="wipe")  # type: ignore[arg-type]
+        VirtualRun(query, plan, given).migrate(1.0, plan, clean="wipe")  # type: ignore[arg-type]  # wrong on purpose

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -27,8 +29,8 @@ FROM = "FROM trades t JOIN quotes q ON t.sym = q.sym"
 NEAR = "q.ts BETWEEN t.ts - INTERVAL 10 SECONDS AND t.ts + INTERVAL 5 SECONDS"
 
 
-def ask(text: str, **settings: object) -> Query:
-    return parse_query(text, CATALOG, **settings)  # type: ignore[arg-type]
+def ask(text: str, **settings: Any) -> Query:
+    return parse_query(text, CATALOG, **settings)
 
 
 def bounds(query: Query) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -24,9 +26,9 @@ def _table(*times: int | None) -> pa.Table:
         st.sampled_from((1e-6, 3e-6)).map(lambda s: {"seconds": s}),
     ),
 )
-def test_every_row_once_and_in_order(times: list[list[int | None]], size: dict[str, float]) -> None:
+def test_every_row_once_and_in_order(times: list[list[int | None]], size: dict[str, Any]) -> None:
     tables = {str(i): _table(*column) for i, column in enumerate(times)}
-    feed = list(batches(tables, **size))  # type: ignore[arg-type]
+    feed = list(batches(tables, **size))
     for name, table in tables.items():
         parts = [batch[name].column("n") for batch in feed]
         assert [n for part in parts for n in part.to_pylist()] == table.column("n").to_pylist()
@@ -59,6 +61,6 @@ def test_rows_without_times_only() -> None:
 
 
 @pytest.mark.parametrize("size", [{}, {"rows": 1, "seconds": 1}, {"rows": 0}, {"seconds": -1}])
-def test_sizes_that_make_no_sense(size: dict[str, int]) -> None:
+def test_sizes_that_make_no_sense(size: dict[str, Any]) -> None:
     with pytest.raises(PlaitError, match="give one of them, above 0"):
-        list(batches({"a": _table(0)}, **size))  # type: ignore[arg-type]
+        list(batches({"a": _table(0)}, **size))

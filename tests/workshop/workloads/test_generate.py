@@ -162,7 +162,7 @@ def test_written_streams_can_be_read(tmp_path: Path, format_: Format) -> None:
 
 def test_unknown_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="format is 'xml'"):
-        write_streams([StreamSpec("a")], 1, 1, tmp_path, "xml")  # type: ignore[arg-type]
+        write_streams([StreamSpec("a")], 1, 1, tmp_path, "xml")  # type: ignore[arg-type]  # wrong on purpose
 
 
 @pytest.mark.slow

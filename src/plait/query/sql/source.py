@@ -208,7 +208,7 @@ class SqlText:
             located = type(error)(
                 f"line {line}, column {column}: {error.message}", remedy=error.remedy
             )
-            located.placed = True  # type: ignore[attr-defined]
+            located.placed = True  # type: ignore[attr-defined]  # read above, nowhere else
             raise located from None
 
 

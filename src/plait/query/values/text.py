@@ -57,12 +57,14 @@ def concat(values: Sequence[Value]) -> Value:
     if any(is_bytes(v.type) for v in values) and all(
         is_bytes(v.type) or pt.is_null(v.type) for v in values
     ):
-        common, empty = unify([v.type for v in values]), b""
+        common = unify([v.type for v in values])
+        empty = pa.scalar(b"", common)
     else:
         values = [convert(v, pa.string()) if not _is_large(v) else v for v in values]
-        common, empty = unify([v.type for v in values]), ""  # type: ignore[assignment]
+        common = unify([v.type for v in values])
+        empty = pa.scalar("", common)
     parts = [convert(v, common) for v in values]
-    return pc.binary_join_element_wise(*parts, pa.scalar(empty, common), null_handling="emit_null")
+    return pc.binary_join_element_wise(*parts, empty, null_handling="emit_null")
 
 
 def _is_large(value: Value) -> bool:

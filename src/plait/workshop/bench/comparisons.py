@@ -293,7 +293,7 @@ class Crosses:
 
     @property
     def _ends(self) -> tuple[float, float]:
-        return tuple(_ratio(self.left[k], self.right[k]) for k in (0, -1))  # type: ignore[return-value]
+        return _ratio(self.left[0], self.right[0]), _ratio(self.left[-1], self.right[-1])
 
     @property
     def verdict(self) -> Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from plait.workshop.bench.report import Report, Series
 
@@ -55,7 +56,7 @@ def draw(report: Report, directory: Path) -> Path:
     return path
 
 
-def _line(axis, line: Series, n: int, of: int, colour: object) -> None:  # type: ignore[no-untyped-def]
+def _line(axis: Any, line: Series, n: int, of: int, colour: object) -> None:
     """A line, or a cloud; of long lines the first are wider: lines on each other are seen."""
     many, dots = len(line.x) > _FEW, line.kind == "points"
     axis.plot(
@@ -71,7 +72,7 @@ def _line(axis, line: Series, n: int, of: int, colour: object) -> None:  # type:
     )
 
 
-def _legends(figure, axes) -> None:  # type: ignore[no-untyped-def]
+def _legends(figure: Any, axes: Any) -> None:
     """A legend in each panel, beside it if it is long; or one for all if it is everywhere."""
     labels = [axis.get_legend_handles_labels()[1] for axis in axes]
     same = len(labels) > 1 and all(other == labels[0] for other in labels)
@@ -93,7 +94,7 @@ def _panels(report: Report) -> dict[str, list[Series]]:
     return panels or {"seconds": []}
 
 
-def _scale(axis, lines: list[Series]) -> None:  # type: ignore[no-untyped-def]
+def _scale(axis: Any, lines: list[Series]) -> None:
     """Linear axes from 0, or logarithmic ones, with a place for 0 if there is one."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -116,7 +117,7 @@ def _scale(axis, lines: list[Series]) -> None:  # type: ignore[no-untyped-def]
         axis.set_ylim(bottom=0)
 
 
-def _bars(axis, report: Report) -> None:  # type: ignore[no-untyped-def]  # a matplotlib Axes
+def _bars(axis: Any, report: Report) -> None:  # a matplotlib Axes
     names = list(report.systems)
     seconds = [report.systems[name]["seconds"] for name in names]
     bars = axis.bar(names, seconds, width=0.5)

@@ -67,7 +67,7 @@ def _places(sites: Sites) -> dict[str, tuple[float, float]]:
     }
 
 
-def _panel(axis, sites: Sites, sep: Sep, colour: str) -> None:  # type: ignore[no-untyped-def]
+def _panel(axis: Any, sites: Sites, sep: Sep, colour: str) -> None:
     places = _places(sites)
     usual = statistics.median(link.rate for link in sites.links) if sites.links else 0.0
     for link in sites.links:
@@ -99,14 +99,14 @@ def _panel(axis, sites: Sites, sep: Sep, colour: str) -> None:  # type: ignore[n
     axis.set(xlim=(-1.2, 1.2), ylim=(-1.6, 1.6), xticks=[], yticks=[], aspect="equal")
 
 
-def _circle(centre: tuple[float, float], fill: str, edge: str):  # type: ignore[no-untyped-def]
+def _circle(centre: tuple[float, float], fill: str, edge: str) -> Any:
     from matplotlib.patches import Circle
 
     return Circle(centre, _CIRCLE, facecolor=fill, edgecolor=edge, linewidth=1.6, zorder=5)
 
 
-def _arrow(  # type: ignore[no-untyped-def]
-    axis, origin: tuple[float, float], target: tuple[float, float], colour: str, tuples: bool
+def _arrow(
+    axis: Any, origin: tuple[float, float], target: tuple[float, float], colour: str, tuples: bool
 ) -> None:
     from matplotlib.patches import FancyArrowPatch
 
@@ -119,7 +119,7 @@ def _arrow(  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-def _legend(figure) -> None:  # type: ignore[no-untyped-def]
+def _legend(figure: Any) -> None:
     from matplotlib.lines import Line2D
 
     kinds: list[tuple[str, str, Any, float]] = [

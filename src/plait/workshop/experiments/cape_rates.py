@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -307,7 +308,7 @@ def _runs(setting: CapeSetting, options: Options, note: Note) -> list[_Cases]:
 def _run(setting: CapeSetting, options: Options, seed: int) -> _Cases:
     """All cases; remembered, because two figures show the same runs."""
 
-    def through(shape: str, **how: str) -> Trace:
+    def through(shape: str, **how: Any) -> Trace:
         return run_through(
             setting,
             shape,
@@ -317,7 +318,7 @@ def _run(setting: CapeSetting, options: Options, seed: int) -> _Cases:
             start=options.start,
             slices=options.slices,
             speed=options.speed,
-            **how,  # type: ignore[arg-type]
+            **how,
         )
 
     traces = {

@@ -27,6 +27,7 @@ import pyarrow as pa
 from plait.hosts.virtual.host import VirtualRun
 from plait.hosts.virtual.machines import Machine
 from plait.hosts.virtual.trace import Trace
+from plait.kernels.jit import Ints
 from plait.optimize.budget import Budget
 from plait.optimize.candidate import Candidate, Joins, kind
 from plait.optimize.costs import PAPER
@@ -36,7 +37,8 @@ from plait.optimize.pareto import pareto_finder
 from plait.optimize.statistics import Statistics
 from plait.plan.jtree import Node
 from plait.query.bounds import global_window
-from plait.query.query import Query
+from plait.query.query import Query, Stream
+from plait.workshop.workloads.drawing import MICROS, drawn_tables, uniform_times
 from plait.workshop.workloads.stationary import key_columns, natural_join
 
 TUPLE_BYTES = 12_000_000 // 600
@@ -44,7 +46,6 @@ TUPLE_BYTES = 12_000_000 // 600
 MEGABYTE = 1_000_000
 _NEARER = 0.25
 """Where CPU_avail lies between two plans, on a logarithmic scale: nearer to the one that fits."""
-_SECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class ParameterSet:
         """A chain of streams A, B, C and perhaps D."""
         keys = key_columns("chain", len(self.rates), Random(0))
         names = "ABCD"[: len(self.rates)]
-        width = round(self.window * _SECOND)
+        width = round(self.window * MICROS)
         return natural_join(keys, global_window(len(self.rates), width), names)
 
     @property
@@ -91,17 +92,16 @@ class ParameterSet:
 
     def tables(self, seconds: float, seed: int) -> dict[str, pa.Table]:
         """Rows of so many seconds."""
-        tables = {}
-        for i, stream in enumerate(self.query.streams):
-            random = np.random.default_rng([seed, i])
+
+        def draw(i: int, stream: Stream, rng: np.random.Generator) -> dict[str, Ints]:
             rows = int(self.rates[i] * seconds)
-            times = np.sort(random.integers(0, int(seconds * _SECOND), rows))
-            columns: dict[str, pa.Array] = {"ts": pa.array(times).cast(pa.timestamp("us"))}
-            for f in stream.fields[1:]:
-                domain = round(1 / self.selectivities[int(f.name[1:])])
-                columns[f.name] = pa.array(random.integers(0, domain, rows))
-            tables[stream.name] = pa.table(columns)
-        return tables
+            columns = {"ts": uniform_times(rows, int(seconds * MICROS), rng)}
+            for name in stream.schema.names[1:]:
+                domain = round(1 / self.selectivities[int(name[1:])])
+                columns[name] = rng.integers(0, domain, rows)
+            return columns
+
+        return drawn_tables(self.query, [seed], draw)
 
     def between(self, less: str, more: str) -> ParameterSet:
         """With limits between two plans: CPU for `less` of it, memory that `more` exceeds."""

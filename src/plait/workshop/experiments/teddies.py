@@ -30,6 +30,7 @@ from plait.engine.tactics.policies import Choice, History, RoutingPolicy
 from plait.engine.tactics.routed import Waited
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.hosts.local.host import LocalRun
+from plait.kernels.jit import Ints
 from plait.kernels.memory import Saved
 from plait.plan.routed import Eddies, Routed, Teddies
 from plait.query.bounds import global_window
@@ -47,6 +48,7 @@ from plait.workshop.bench.report import (
     ratio_spread,
     spread,
 )
+from plait.workshop.workloads.drawing import drawn_tables
 
 SEED = "004"
 _TICK = 1_000
@@ -399,16 +401,15 @@ def three_way(window: int) -> Query:
 
 def _tables(query: Query, window: int, rows: int, keys: int, seed: int) -> dict[str, pa.Table]:
     """One row of each stream per tick: `window` rows to begin with, and `rows` to be timed."""
-    times = pa.array(np.arange(window + rows) * _TICK).cast(pa.timestamp("us"))
-    tables = {}
-    for i, stream in enumerate(query.streams):
-        rng = np.random.default_rng([seed, i])
-        columns = {
-            f.name: times if f.name == "ts" else pa.array(rng.integers(0, keys, window + rows))
-            for f in stream.fields
+
+    def draw(_: int, stream: Stream, rng: np.random.Generator) -> dict[str, Ints]:
+        count = window + rows
+        return {
+            name: np.arange(count) * _TICK if name == "ts" else rng.integers(0, keys, count)
+            for name in stream.schema.names
         }
-        tables[stream.name] = pa.table(columns)
-    return tables
+
+    return drawn_tables(query, [seed], draw)
 
 
 def _batch(table: pa.Table) -> pa.RecordBatch:

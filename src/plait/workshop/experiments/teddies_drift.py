@@ -19,12 +19,14 @@ import numpy as np
 import pyarrow as pa
 
 from plait.hosts.local.host import LocalRun
+from plait.kernels.jit import Ints
 from plait.plan.enumerate import all_plans
 from plait.plan.labels import plan_label
 from plait.plan.routed import POLICIES, Plan, Teddies
-from plait.query.query import Query
+from plait.query.query import Query, Stream
 from plait.workshop.bench.contest import Contest, Course, Maker
 from plait.workshop.bench.report import Note, Report, Series, at_most, equal, ratio_spread, spread
+from plait.workshop.workloads.drawing import MICROS, VALUES, drawn_tables
 from plait.workshop.workloads.keyed import RATE, keyed_query
 
 _HINDSIGHT, _WORST = 1.3, 2.0
@@ -115,23 +117,19 @@ def drifting_tables(query: Query, options: Options) -> dict[str, pa.Table]:
     """Rows in order of time; in phase p, stream p mod 3 mostly has keys of its own."""
     streams = len(query.names)
     phases = streams * options.rounds
-    tables = {}
-    for i, stream in enumerate(query.streams):
-        rng = np.random.default_rng([options.seed, i])
+
+    def draw(i: int, _: Stream, rng: np.random.Generator) -> dict[str, Ints]:
         n = phases * options.rows
         keys = rng.integers(0, options.keys, n)
         own = np.arange(n) // options.rows % streams == streams - 1 - i
         alone = own & (rng.random(n) >= options.share)
         keys[alone] = _OWN_KEYS + rng.integers(0, _OWN_KEYS, int(alone.sum()))
-        spacing = 1_000_000 // RATE
+        spacing = MICROS // RATE
         silence = np.arange(n) // options.rows * (query.bounds.widest + 1)
         times = silence + np.arange(n) * spacing + rng.integers(0, spacing, n)
-        tables[stream.name] = pa.table({
-            "k": keys,
-            "ts": pa.array(times).cast(pa.timestamp("us")),
-            "v": rng.integers(0, 1 << 40, n),
-        })  # fmt: skip
-    return tables
+        return {"k": keys, "ts": times, "v": rng.integers(0, VALUES, n)}
+
+    return drawn_tables(query, [options.seed], draw)
 
 
 def _course(query: Query, tables: dict[str, pa.Table], phases: int, options: Options) -> Course:

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from plait.query.query import Query
+from plait.kernels.jit import Ints
+from plait.query.query import Query, Stream
+from plait.workshop.workloads.drawing import MICROS, VALUES, drawn_tables
 
 Floats = npt.NDArray[np.float64]
-_SECOND = 1_000_000
 
 
 class ArrivalProcess(Protocol):
@@ -75,20 +76,15 @@ def tables(
     seconds: float,
     seed: int,
 ) -> dict[str, pa.Table]:
-    """Rows of every stream in order of time; columns of `domains` have uniform keys below that.
+    """Rows of every stream in order of time; columns of `domains` have uniform keys below that."""
 
-    Streams are drawn apart: the rate of one changes nothing in the others.
-    """
-    found = {}
-    for i, stream in enumerate(query.streams):
-        rng = np.random.default_rng([seed, i])
-        times = (arrivals[stream.name].times(seconds, rng) * _SECOND).astype(np.int64)
-        columns: dict[str, pa.Array] = {}
-        for f in stream.fields:
-            if f.name == stream.time:
-                columns[f.name] = pa.array(times).cast(f.type)
-            else:
-                values = rng.integers(0, domains.get(f.name, 1 << 40), len(times))
-                columns[f.name] = pa.array(values).cast(f.type)
-        found[stream.name] = pa.table(columns)
-    return found
+    def draw(_: int, stream: Stream, rng: np.random.Generator) -> dict[str, Ints]:
+        times = (arrivals[stream.name].times(seconds, rng) * MICROS).astype(np.int64)
+        return {
+            f.name: times
+            if f.name == stream.time
+            else rng.integers(0, domains.get(f.name, VALUES), len(times))
+            for f in stream.fields
+        }
+
+    return drawn_tables(query, [seed], draw)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +27,10 @@ import pyarrow as pa
 from plait.kernels.jit import Ints
 from plait.optimize.statistics import Statistics
 from plait.query.query import Query, Stream
+from plait.workshop.workloads.drawing import MICROS, VALUES, drawn_tables, uniform_times
 
 Batches = list[dict[str, pa.Table]]
 
-_SECOND = 1_000_000
 _OWN_KEYS = 1 << 40
 
 
@@ -131,36 +132,28 @@ def make_batches(
     query: Query, regimes: Sequence[Regime], seconds: float, seed: int, start: int = 0
 ) -> Batches:
     """One batch per regime, each of so many seconds of event time, from `start` microseconds on."""
-    length = round(seconds * _SECOND)
+    length = round(seconds * MICROS)
     return [
-        {
-            stream.name: _rows(
-                stream, i, regime, start + b * length, length, np.random.default_rng([seed, b, i])
-            )
-            for i, stream in enumerate(query.streams)
-        }
+        drawn_tables(query, [seed, b], partial(_rows, regime, start + b * length, length))
         for b, regime in enumerate(regimes)
     ]
 
 
 def _rows(
-    stream: Stream, number: int, regime: Regime, start: int, length: int, rng: np.random.Generator
-) -> pa.Table:
-    rows = int(rng.poisson(regime.rates[number] * length / _SECOND))
+    regime: Regime, start: int, length: int, number: int, stream: Stream, rng: np.random.Generator
+) -> dict[str, Ints]:
+    rows = int(rng.poisson(regime.rates[number] * length / MICROS))
     coin = rng.random(rows)
     columns: dict[str, Ints] = {}
-    for f in stream.fields:
-        if f.name == stream.time:
-            columns[f.name] = start + np.sort(rng.integers(0, length, rows))
-        elif f.name == "v":
-            columns[f.name] = rng.integers(0, 1 << 40, rows)
+    for name in stream.schema.names:
+        if name == stream.time:
+            columns[name] = start + uniform_times(rows, length, rng)
+        elif name == "v":
+            columns[name] = rng.integers(0, VALUES, rows)
         else:
-            key = regime.key(stream.name, f.name)
-            columns[f.name] = _draw(key, columns, coin, regime.together, rng)
-    return pa.table(
-        {f.name: pa.array(columns[f.name]).cast(f.type) for f in stream.fields},
-        schema=stream.schema,
-    )
+            key = regime.key(stream.name, name)
+            columns[name] = _draw(key, columns, coin, regime.together, rng)
+    return columns
 
 
 def _draw(

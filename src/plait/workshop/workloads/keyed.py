@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
+from plait.kernels.jit import Ints
 from plait.query.bounds import global_window
-from plait.query.expr import Call, Column, Expr
+from plait.query.expr import Column
 from plait.query.query import Field, Output, Query, Stream, make_query
+from plait.workshop.workloads.drawing import (
+    MICROS,
+    VALUES,
+    drawn_tables,
+    equal_keys,
+    owners,
+    uniform_times,
+)
 
 RATE = 1_000
 """Rows per second of each stream."""
@@ -35,16 +43,9 @@ def keyed_query(keys: Sequence[Sequence[str]], window: int, delay: int = 0) -> Q
         )
         for i, own in enumerate(keys)
     ]
-    owners: dict[str, list[str]] = {}
-    for stream, own in zip(streams, keys, strict=True):
-        for k in own:
-            owners.setdefault(k, []).append(stream.name)
-    conditions: list[Expr] = [
-        Call("eq", (Column(left, k), Column(right, k)))
-        for k, names in owners.items()
-        for left, right in pairwise(names)
-    ]
-    select = [Output(k, Column(names[0], k)) for k, names in owners.items()]
+    having = owners([stream.name for stream in streams], keys)
+    conditions = [c for k, names in having.items() for c in equal_keys(k, names)]
+    select = [Output(k, Column(names[0], k)) for k, names in having.items()]
     for stream in streams:
         select += [Output(f"{stream.name}_{c}", Column(stream.name, c)) for c in ("ts", "v")]
     return make_query(streams, conditions, global_window(len(streams), window), select)
@@ -64,20 +65,16 @@ def keyed_tables(
     The domain may differ from key column to key column. A `share` of the rows arrives up to
     `disorder` microseconds after its event time.
     """
-    tables = {}
-    for i, stream in enumerate(query.streams):
-        rng = np.random.default_rng([seed, i])
-        times = np.sort(rng.integers(0, rows * 1_000_000 // RATE, rows))
+
+    def draw(_: int, stream: Stream, rng: np.random.Generator) -> dict[str, Ints]:
+        times = uniform_times(rows, rows * MICROS // RATE, rng)
         if share:
             delays = np.where(rng.random(rows) < share, rng.integers(0, disorder, rows), 0)
             times = times[np.argsort(times + delays, kind="stable")]
-        sizes = (
-            domain if isinstance(domain, Mapping) else dict.fromkeys(stream.schema.names, domain)
-        )
-        columns: dict[str, pa.Array] = {
-            f.name: pa.array(rng.integers(0, sizes.get(f.name, 1), rows)) for f in stream.fields
-        }
-        columns["ts"] = pa.array(times).cast(pa.timestamp("us"))
-        columns["v"] = pa.array(rng.integers(0, 1 << 40, rows))
-        tables[stream.name] = pa.table(columns)
-    return tables
+        names = stream.schema.names
+        sizes = domain if isinstance(domain, Mapping) else dict.fromkeys(names, domain)
+        # All columns are drawn as keys, also those that are none: the same seed, the same rows.
+        columns = {name: rng.integers(0, sizes.get(name, 1), rows) for name in names}
+        return columns | {"ts": times, "v": rng.integers(0, VALUES, rows)}
+
+    return drawn_tables(query, [seed], draw)

@@ -219,11 +219,12 @@ def _read(
 ) -> T:
     if not isinstance(value, dict):
         raise SpecError("", f"is {value!r}", remedy="give an object with fields")
-    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    its_fields = fields(kind)  # type: ignore[arg-type]  # every kind is a dataclass
+    known = [f.name for f in its_fields]
     for name in value:
         if name not in known:
             raise SpecError(name, "is unknown", remedy=did_you_mean(name, known))
-    for f in fields(kind):  # type: ignore[arg-type]
+    for f in its_fields:
         if f.name not in value and f.default is f.default_factory:
             raise SpecError(f.name, "is missing")
     given: dict[str, Any] = {k: (nested or {}).get(k, _same)(v) for k, v in value.items()}

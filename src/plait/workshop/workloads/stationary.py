@@ -16,17 +16,23 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
+from plait.kernels.jit import Ints
 from plait.optimize.costs import DEFAULT
 from plait.optimize.model import Model
 from plait.optimize.statistics import Statistics
 from plait.plan.jtree import mjoin
 from plait.query.bounds import Constraint, global_window, stream_windows
-from plait.query.expr import Call, Column, Expr
 from plait.query.query import Field, Query, Stream, make_query
+from plait.workshop.workloads.drawing import (
+    MICROS,
+    drawn_tables,
+    equal_keys,
+    owners,
+    uniform_times,
+)
 
 GRAPHS = ("chain", "star", "cycle", "clique", "random")
 WINDOWS = ("global", "per stream", "intervals")
-_SECOND = 1_000_000
 _FEWEST_PARTNERS = 0.1
 
 
@@ -51,21 +57,19 @@ class StationarySetting:
     @property
     def window(self) -> float:
         """The longest bound in seconds."""
-        return self.query.bounds.widest / _SECOND
+        return self.query.bounds.widest / MICROS
 
     def tables(self, seconds: float, seed: int) -> dict[str, pa.Table]:
         """Rows for so many seconds, in order of time."""
-        tables = {}
-        for i, stream in enumerate(self.query.streams):
-            random = np.random.default_rng([seed, i])
-            rows = int(random.poisson(self.rates[i] * seconds))
-            times = np.sort(random.integers(0, int(seconds * _SECOND), rows))
-            columns: dict[str, pa.Array] = {"ts": pa.array(times).cast(pa.timestamp("us"))}
-            for f in stream.fields:
-                if f.name != "ts":
-                    columns[f.name] = pa.array(random.integers(0, self.domains[f.name], rows))
-            tables[stream.name] = pa.table(columns)
-        return tables
+
+        def draw(i: int, stream: Stream, rng: np.random.Generator) -> dict[str, Ints]:
+            rows = int(rng.poisson(self.rates[i] * seconds))
+            columns = {"ts": uniform_times(rows, int(seconds * MICROS), rng)}
+            for name in stream.schema.names[1:]:
+                columns[name] = rng.integers(0, self.domains[name], rows)
+            return columns
+
+        return drawn_tables(self.query, [seed], draw)
 
 
 def key_columns(graph: str, streams: int, random: Random) -> list[list[str]]:
@@ -101,24 +105,22 @@ def natural_join(
         Stream(name, (Field("ts", pa.timestamp("us")), *(Field(k, pa.int64()) for k in own)), "ts")
         for name, own in zip(called, keys, strict=True)
     ]
-    conditions: list[Expr] = []
-    for k in sorted({k for own in keys for k in own}):
-        owners = [s.name for s, own in zip(streams, keys, strict=True) if k in own]
-        conditions += [Call("eq", (Column(a, k), Column(b, k))) for a, b in pairwise(owners)]
+    having = sorted(owners(called, keys).items())
+    conditions = [c for k, streams_of in having for c in equal_keys(k, streams_of)]
     return make_query(streams, conditions, constraints)
 
 
 def _constraints(kind: str, streams: int, random: Random) -> list[Constraint]:
     if kind == "global":
-        return list(global_window(streams, 10 * _SECOND))
+        return list(global_window(streams, 10 * MICROS))
     if kind == "per stream":
-        widths = [random.randint(4, 10) * _SECOND for _ in range(streams)]
+        widths = [random.randint(4, 10) * MICROS for _ in range(streams)]
         return list(stream_windows(widths))
     found = []
     for j in range(1, streams):
         i = random.randrange(j)
-        found.append(Constraint(i, j, random.randint(1, 6) * _SECOND))
-        found.append(Constraint(j, i, random.randint(0, 6) * _SECOND))
+        found.append(Constraint(i, j, random.randint(1, 6) * MICROS))
+        found.append(Constraint(j, i, random.randint(0, 6) * MICROS))
     return found
 
 
@@ -136,7 +138,7 @@ def random_setting(
     rates = tuple(round(10 ** random.uniform(1.3, 2.5), 1) for _ in range(streams))
     names = sorted({k for own in keys for k in own})
     partners = {k: 10 ** random.uniform(-0.5, 1.0) for k in names}
-    seconds = query.bounds.widest / _SECOND
+    seconds = query.bounds.widest / MICROS
     usual = float(np.mean(rates)) * seconds
     while True:
         domains = {k: max(2, round(usual / partners[k])) for k in names}

@@ -165,7 +165,8 @@ def _tell_batches(
 
 def _live_heap(spark: SparkSession) -> int:
     """Bytes on the driver's heap that survived the last collection of each pool."""
-    beans = spark._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()  # type: ignore[union-attr]
+    jvm: Any = spark._jvm
+    beans = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
     used = [bean.getCollectionUsage() for bean in beans]
     return sum(int(u.getUsed()) for u in used if u is not None)
 
