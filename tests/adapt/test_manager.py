@@ -31,7 +31,14 @@ def test_a_balanced_cluster_stays() -> None:
     assert not found.began and not manager.moves
 
 
-@pytest.mark.parametrize("processors", [10, 100, pytest.param(1000, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(
+    "processors",
+    [
+        10,
+        pytest.param(100, marks=pytest.mark.slow),
+        pytest.param(1000, marks=pytest.mark.campaign),
+    ],
+)
 def test_one_overloaded_processor_is_not_hidden_by_the_average(processors: int) -> None:
     found = cluster(processors, 40)
     for group in found.groups[:40]:

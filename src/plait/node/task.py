@@ -19,9 +19,9 @@ from __future__ import annotations
 import json
 import zlib
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +29,13 @@ import pyarrow as pa
 
 from plait.engine.times import BEFORE_ALL_TIMES, event_times
 from plait.engine.watermarks import watermarks_of
-from plait.errors import CheckpointDamaged, TransferDamaged
+from plait.errors import CheckpointDamaged
 from plait.node.batch import Aside, Batch, check_table
+from plait.node.carrier import RESTORE, Carrier, Stored, looked_through
 from plait.node.contract import Contract, check_contract, delays_before
 from plait.node.epochs import Epoch
 from plait.node.header import Header
-from plait.node.moving import Entered, Moving, enter, exported_groups
+from plait.node.moving import Entered, enter
 from plait.node.node import Clock, Node, Setup
 from plait.node.report import Report, added, plus
 from plait.node.store import (
@@ -44,38 +45,23 @@ from plait.node.store import (
     Engines,
     Live,
     Store,
-    kind_of,
     lane_of,
     stream_of,
 )
-from plait.node.transfer import NOWHERE, Transfer, Transfers, exported
-from plait.protocol.messages import Move
+from plait.node.transfer import NOWHERE, Transfers
 from plait.query.durations import show_micros
 from plait.query.query import NEVER_LATE
-from plait.route.groups import cells_of
 from plait.route.routing import Routing
-from plait.route.rows import decode_rows, encode_rows, gathered
+from plait.route.rows import encode_rows, gathered
 from plait.route.table import Table
 from plait.tuning import Tuning
 
 _AFTER_ALL_TIMES = 2**63 - 1
-_RESTORE = (
-    "put the files of the state back from a copy of the checkpoint, or begin with a new "
-    "checkpoint location"
-)
 
 
 def portioned(tuning: Tuning) -> Tuning:
     """A tuning for tasks: the engine finds results in portions of the size in which they leave."""
     return replace(tuning, portion_rows=tuning.result_rows)
-
-
-class Stored(NamedTuple):
-    """Rows that were stored, with the move by which they are flagged."""
-
-    stream: int
-    flag: int
-    rows: pa.RecordBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +121,7 @@ class Task:
         try:
             if entered.clean:
                 live, rebuilt = self._cleaned(header, live, entered), True
-            taken_in = self._take_in(header, live, entered, told)
+            taken_in, answers = self._take_in(header, live, entered, told)
             node = Node(
                 self.setup,
                 header,
@@ -155,7 +141,7 @@ class Task:
             report.notes = [*header.notes, *told.notes]
             report.written_bytes = taken_in + self._write_segments(node, live, batch)
             report.segments = len(live.segments)
-            report.table = table.number
+            report.table, report.moves = table.number, answers
             self._answer(node, live, batch, entered, told)
             report.state_rows = sum(s.rows for s in node.engine.sizes())
             report.state_bytes = node.engine.nbytes
@@ -259,9 +245,9 @@ class Task:
             raise CheckpointDamaged(
                 f"the state of processor {self.number} has {len(stored)} segments, but they are "
                 f"not those that batch {header.batch} left there for this question",
-                remedy=_RESTORE,
+                remedy=RESTORE,
             )
-        self._fill(live, header, list(self._rows(stored, header.moving)))
+        self._fill(live, header, list(self._carrier.stored(stored, header.moving)))
         return live
 
     def _fill(self, live: Live, header: Header, given: Sequence[Stored]) -> None:
@@ -279,38 +265,11 @@ class Task:
             arrivals[stream] = admitted.arrivals
         live.engine.restore(arrivals, watermarks)
 
-    def _rows(
-        self, stored: Iterable[tuple[int, int, int, bytes]], moving: Moving
-    ) -> Iterator[Stored]:
-        """The rows of the segments that are ours."""
-        for segment, lane, _, body in stored:
-            stream, kind = stream_of(lane), kind_of(lane)
-            try:
-                found = decode_rows(body)
-            except (pa.ArrowException, OSError) as error:
-                name = self.setup.query.names[stream]
-                raise CheckpointDamaged(
-                    f"segment {segment} of stream {name!r} in the state of processor "
-                    f"{self.number} cannot be read: {error}",
-                    remedy=_RESTORE,
-                ) from error
-            dead = moving.dead(segment)
-            for rows in found:
-                ours = ~self._in_groups(stream, rows, dead) if dead else None
-                kept = rows if ours is None else rows.filter(pa.array(ours))
-                yield Stored(stream, max(0, kind - FLAGGED), kept)
-
     # -- moves of partition groups
 
-    def _table(self, told: Told) -> Table:
-        return self.routing.table if told.table is None else told.table
-
-    def _in_groups(
-        self, stream: int, rows: pa.RecordBatch, groups: Collection[int]
-    ) -> npt.NDArray[np.bool_]:
-        """Whether each row is in one of the groups."""
-        cells = cells_of(self.routing, self.setup.query, stream, rows)
-        return np.isin(cells, list(groups))
+    @property
+    def _carrier(self) -> Carrier:
+        return Carrier(self.setup.query, self.routing, self.number)
 
     def _cleaned(self, header: Header, live: Live, entered: Entered) -> Live:
         """An engine without the rows that groups which come back have left behind."""
@@ -318,75 +277,50 @@ class Task:
         header = replace(header, moving=entered.moving, checksum=None)
         return self._rebuilt(header, "")
 
-    def _take_in(self, header: Header, live: Live, entered: Entered, told: Told) -> int:
-        """Take in the groups that arrive, and make their rows durable; the bytes written."""
-        written = 0
+    def _take_in(
+        self, header: Header, live: Live, entered: Entered, told: Told
+    ) -> tuple[int, list[dict[str, Any]]]:
+        """Take in the groups that arrive, and make their rows durable; bytes written, answers."""
+        written, answers = 0, []
         for move in entered.take_in:
-            given = []
-            for transfer in exported(told.transfers, move, told.batch):
-                for stream, rows in transfer.rows.items():
-                    given.append(Stored(stream, 0, self._mine(move, stream, rows)))
+            began, count = told.clock.wall(), 0
+            given = self._carrier.arrived(move, told.transfers, told.batch)
             self._fill(live, header, given)
             for stream in sorted({part.stream for part in given}):
                 rows = pa.concat_batches([p.rows for p in given if p.stream == stream])
                 lane = lane_of(stream, TAKEN_IN)
                 written += self._write(live, header.batch + 1, lane, rows, encode_rows(rows))
-        return written
-
-    def _mine(self, move: Move, stream: int, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that belong here, if the rows of their stream are divided."""
-        if move.spread != stream:
-            return rows
-        times = event_times(rows.column(self.setup.query.streams[stream].time))
-        owners = self.routing.divided(times, move.receivers)
-        return rows.filter(pa.array(owners == self.number))
+                count += rows.num_rows
+            took = {"rows": count, "seconds": told.clock.wall() - began}
+            answers.append({"move": move.number, "what": "taken in"} | took)
+        return written, answers
 
     def _answer(self, node: Node, live: Live, batch: Batch, entered: Entered, told: Told) -> None:
         """Export what is asked for, and tell the manager how moves stand."""
-        report, checked = node.report, set(entered.moving.checked)
-        for move in entered.take_in:
-            report.moves.append({"move": move.number, "what": "taken in"})
+        carrier, table = self._carrier, self._table(told)
         for move in entered.export:
-            report.moves.append(self._export(node, batch, move, entered, told))
-        for move in entered.check:
-            try:
-                exported(told.transfers, move)
-            except TransferDamaged as error:
-                answer = {"move": move.number, "what": "damaged", "why": str(error)}
-                report.moves.append(answer)
-            else:
-                checked.add(move.number)
-        for number in sorted(checked):
-            report.moves.append({"move": number, "what": "received"})
-        oldest = min((segment for segment, _, _ in live.segments), default=node.batch + 1)
+            first = entered.moving.begun[move.number] == node.batch
+            parts = [Stored(stream, 0, rows) for stream, rows, _ in self._admitted(node, batch)]
+            if first:
+                earlier = sorted(found for found in self.store.segments() if found[0] < node.batch)
+                parts = [*carrier.stored(earlier, entered.moving), *parts]
+            transfer = carrier.transfer(move, table, told.batch, parts, first=first)
+            raw = transfer.to_bytes()
+            told.transfers.write(move.number, self.number, told.batch, raw)
+            count = sum(rows.num_rows for rows in transfer.rows.values())
+            sent = {"rows": count, "bytes": len(raw)}
+            node.report.moves.append({"move": move.number, "what": "sent"} | sent)
+        checked, answers = looked_through(entered, told.transfers)
+        node.report.moves += answers
+        segments = [segment for segment, _, _ in live.segments]
+        oldest = min(segments, default=node.batch + 1)
         for move in entered.watch:
             if oldest >= entered.moving.begun[move.number]:
-                report.moves.append({"move": move.number, "what": "all old purged"})
-        moving = replace(entered.moving, checked=frozenset(checked))
-        node.moving = moving.purged(segment for segment, _, _ in live.segments)
+                node.report.moves.append({"move": move.number, "what": "all old purged"})
+        node.moving = replace(entered.moving, checked=checked).purged(segments)
 
-    def _export(
-        self, node: Node, batch: Batch, move: Move, entered: Entered, told: Told
-    ) -> dict[str, Any]:
-        """Write the rows of the groups where the receiver can read them."""
-        table = self._table(told)
-        first = entered.moving.begun[move.number] == node.batch
-        parts: dict[int, list[pa.RecordBatch]] = {}
-        if first:
-            earlier = (found for found in self.store.segments() if found[0] < node.batch)
-            for part in self._rows(sorted(earlier), entered.moving):
-                parts.setdefault(part.stream, []).append(part.rows)
-        for stream, rows, _ in self._admitted(node, batch):
-            parts.setdefault(stream, []).append(rows)
-        chosen = {}
-        for stream, given in parts.items():
-            rows = pa.concat_batches(given)
-            groups = exported_groups(table, move, self.number, stream)
-            chosen[stream] = rows.filter(pa.array(self._in_groups(stream, rows, groups)))
-        raw = Transfer(move.number, self.number, told.batch, first, chosen).to_bytes()
-        told.transfers.write(move.number, self.number, told.batch, raw)
-        count = sum(rows.num_rows for rows in chosen.values())
-        return {"move": move.number, "what": "sent", "rows": count, "bytes": len(raw)}
+    def _table(self, told: Told) -> Table:
+        return self.routing.table if told.table is None else told.table
 
     # -- to the store
 

@@ -74,6 +74,8 @@ class Balancer:
         """The manager's number of each move under way, by its number in the tables."""
         self._sent: dict[int, tuple[int, int]] = {}
         """Rows and bytes that were exported for each move so far."""
+        self._took: dict[int, float] = {}
+        """Seconds that taking rows in took, of each move, at the slowest receiver."""
         self._active = {p for place in table.places for p in place}
         ended = self._moves.batches().ended
         self._done = -1 if ended is None else ended
@@ -108,6 +110,9 @@ class Balancer:
                 rows, size = self._sent.get(answer["move"], (0, 0))
                 sent = (rows + int(answer["rows"]), size + int(answer["bytes"]))
                 self._sent[answer["move"]] = sent
+            elif answer["what"] == "taken in":
+                seconds = float(answer["seconds"])
+                self._took[answer["move"]] = max(seconds, self._took.get(answer["move"], 0.0))
 
     def _tell(self, table: Table) -> None:
         """Tell the manager which moves have ended, once a batch has gone by the new table."""
@@ -120,7 +125,12 @@ class Balancer:
             rows, size = self._sent.pop(number, (0, 0))
             done = all(table.places[g] == asked.receivers for g in asked.groups)
             why = "" if done else "what was exported could not be read, or it was called off"
-            self._managed(MoveEnded(mine, self._looks.time, done, why, nbytes=size, rows=rows))
+            took = self._took.pop(number, None)
+            self._managed(
+                MoveEnded(
+                    mine, self._looks.time, done, why, nbytes=size, rows=rows, recomputed=took
+                )
+            )
 
     def _decide(self, table: Table) -> None:
         look = self._looks.look(table, self._active)
