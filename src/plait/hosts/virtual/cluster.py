@@ -19,7 +19,7 @@ run twice is the same, to the last bit.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -134,6 +134,8 @@ class VirtualCluster:
         self.aside: list[Aside] = []
         self.filtered: Counter[str] = Counter()
         self.moves: dict[int, MoveRecord] = {}
+        self.on_end: list[Callable[[MoveRecord], None]] = []
+        """Who is told of a move that has ended."""
         self.arrived = np.zeros((len(setting.homes), splits), np.int64)
         """Rows of each group and stream that have come, each counted once."""
         self._batches = batches
@@ -359,6 +361,8 @@ class VirtualCluster:
                 record.matched += moved.matched
                 record.recomputed += moved.recomputed
                 record.work += moved.work
+        for told in self.on_end:
+            told(record)
 
 
 def cut_by_time(query: Query, tables: Mapping[str, pa.Table], quantum: float) -> Batches:

@@ -41,10 +41,11 @@ class Timeline:
         heapq.heappush(self._events, (max(time, self.now), next(self._numbers), what))
 
     def run(self, until: float) -> None:
-        """Let everything happen up to a time."""
+        """Let everything happen up to a time, which is then now."""
         while self._events and self._events[0][0] <= until:
             self.now, _, what = heapq.heappop(self._events)
             what(self.now)
+        self.now = max(self.now, until)
 
 
 @dataclass(slots=True)
