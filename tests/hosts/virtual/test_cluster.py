@@ -82,15 +82,15 @@ def test_the_messages_of_mslb_are_those_of_the_paper() -> None:
     assert sent["ReactivatePartitions"] == 5
     (record,) = made.moves.values()
     assert record.done and record.length is not None and record.length < 1.0
-    assert record.rows == pytest.approx(2 * 3 * 1000 / 8, rel=0.3), "a window of two groups"
+    assert record.moved.rows == pytest.approx(2 * 3 * 1000 / 8, rel=0.3), "a window of two groups"
 
 
 def test_only_states_that_match_are_moved_as_they_are() -> None:
     (different,) = moved("MSLB", setting()).moves.values()
     (alike,) = moved("MSLB", setting((LEFT, LEFT))).moves.values()
-    assert different.recomputed > 100 and not different.matched
-    assert alike.matched > 100 and not alike.recomputed
-    assert alike.work < different.work
+    assert different.moved.recomputed > 100 and not different.moved.matched
+    assert alike.moved.matched > 100 and not alike.moved.recomputed
+    assert alike.moved.work < different.moved.work
 
 
 def test_a_sender_keeps_nothing_of_the_groups_that_have_left() -> None:

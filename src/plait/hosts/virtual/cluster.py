@@ -9,8 +9,8 @@ one thing at a time: a packet of each stream, a message, a change of plan. What 
 leaves then. A machine that is slower than the streams falls behind. Messages come before packets:
 they do not wait in the queue of rows, as flags do.
 
-*Who decides.* `manager.py` hosts the distribution manager, `local_plans.py` what each machine does
-about its own plan. Either can be left out, and moves and plans can be asked for from outside.
+*Who decides.* `distribution.py` hosts the distribution manager, `local_plans.py` what each machine
+does about its own plan. Either can be left out, and moves and plans can be asked for from outside.
 
 *Invariants.* Nothing depends on anything but the rows, the setting and what is asked for: the same
 run twice is the same, to the last bit.
@@ -34,7 +34,7 @@ from plait.hosts.virtual.accounting import Account, Meter
 from plait.hosts.virtual.gates import Gate, GroupsOf, Packet
 from plait.hosts.virtual.machines import Link, Machine
 from plait.hosts.virtual.processor import Done, VirtualProcessor
-from plait.hosts.virtual.stored_groups import StoredGroups
+from plait.hosts.virtual.stored_groups import Moved, StoredGroups
 from plait.hosts.virtual.timeline import Network, Timeline
 from plait.hosts.virtual.trace import Slice, Stage, Trace
 from plait.node.batch import Aside, Rows, batch_of_rows
@@ -88,11 +88,8 @@ class MoveRecord:
     begun: float
     ended: float | None = None
     done: bool = False
-    rows: int = 0
-    matched: int = 0
-    recomputed: int = 0
-    work: float = 0.0
-    """Seconds that storing and recomputing took, as the cost model counts."""
+    moved: Moved = field(default_factory=Moved)
+    """What the receivers have taken in."""
 
     @property
     def length(self) -> float | None:
@@ -357,10 +354,7 @@ class VirtualCluster:
             processor.settled(finished.move.number)
             moved = processor.taken_in.pop(finished.move.number, None)
             if moved is not None:
-                record.rows += moved.rows
-                record.matched += moved.matched
-                record.recomputed += moved.recomputed
-                record.work += moved.work
+                record.moved.add(moved)
         for told in self.on_end:
             told(record)
 

@@ -90,8 +90,8 @@ class Distribution:
             move.number,
             self.cluster.line.now,
             record.done,
-            rows=float(record.rows),
-            recomputed=record.work if record.rows else None,
+            rows=float(record.moved.rows),
+            recomputed=record.moved.work if record.moved.rows else None,
         )
         self.manager = manage(self.balancing.setting, self.manager, ended).manager
 

@@ -173,7 +173,7 @@ class VirtualProcessor:
                 case Import(move=move, partitions=Cargo() as cargo):
                     moved = self.store.take_in(move, cargo, self.party.held)
                     done.work += moved.work
-                    self.taken_in[move.number] = moved
+                    self.taken_in.setdefault(move.number, Moved()).add(moved)
                 case Drop():
                     done.work += self.store.drop(action.groups)
                 case _:

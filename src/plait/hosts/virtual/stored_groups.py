@@ -45,6 +45,13 @@ class Moved:
     recomputed: int = 0
     work: float = 0.0
 
+    def add(self, other: Moved) -> None:
+        """What came from another sender."""
+        self.rows += other.rows
+        self.matched += other.matched
+        self.recomputed += other.recomputed
+        self.work += other.work
+
 
 class StoredGroups:
     """An engine at work, with its rows beside it."""
@@ -154,12 +161,16 @@ class StoredGroups:
         for stream, rows in transfer.rows.items():
             copies[stream] = self._as_copies(stream, rows, move.number)
             self.kept.add(stream, copies[stream])
-        if any(g in groups and since != move.number for g, since in held):
-            self._waiting |= dict.fromkeys(groups, move.number)
-        elif groups & self._dead:
-            self._refill()
-        else:
+        there = any(g in groups and since != move.number for g, since in held)
+        if not there and not groups & self._dead:
             self._fill(copies, cargo.states, moved)
+            return moved
+        moved.rows = sum(map(len, copies.values()))
+        moved.work = moved.rows * self.meter.costs.insert
+        if there:
+            self._waiting |= dict.fromkeys(groups, move.number)
+        else:
+            self._refill()
         return moved
 
     def coming(self, groups: Collection[int]) -> None:

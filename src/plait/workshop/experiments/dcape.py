@@ -218,8 +218,8 @@ def fig8(options: Options, note: Note) -> Report:
         by_paper("same-peak", _FIG_8, "no adaptation has about the same highest build-up as PTLB",
                  Near(peaks[NO], peaks[PTLB], _ABOUT), _TWICE, theirs="about the same"),
         by_paper("drops", _FIG_8, "without adaptation the tuples become fewer in the end, because "
-                 "the streams are slower: in the last window against the one two windows before",
-                 Smaller(_around(drawn, NO, 0, options), _around(drawn, NO, 2, options),
+                 "the streams are slower: in the last window against the one before",
+                 Smaller(_around(drawn, NO, 0, options), _around(drawn, NO, 1, options),
                          unit="tuples"),
                  "the queue of the first machine is still growing", theirs="slowly"),
         by_paper("lm-sooner", _FIG_8, "with LM fewer tuples are left in the last third than with "
@@ -359,9 +359,9 @@ def _run_all(
             "busy, first machine": run.cluster.busy[0] / options.end,
             "busy, others": float(np.mean(run.cluster.busy[1:])) / options.end,
             "moves completed": len(moves),
-            "rows moved": sum(m.rows for m in moves),
-            "combinations matched": sum(m.matched for m in moves),
-            "combinations recomputed": sum(m.recomputed for m in moves),
+            "rows moved": sum(m.moved.rows for m in moves),
+            "combinations matched": sum(m.moved.matched for m in moves),
+            "combinations recomputed": sum(m.moved.recomputed for m in moves),
             "plans changed": 0 if run.local is None else len(run.local.changes),
             "messages": sum(run.cluster.network.sent.values()),
         }
