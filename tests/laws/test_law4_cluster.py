@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from plait.engine.flags import Flags
 from plait.engine.purging import Purge
+from plait.engine.tactics.operators import Operator
 from plait.errors import MoveError
 from plait.hosts.virtual.cluster import ClusterSetting, VirtualCluster
 from plait.hosts.virtual.gates import Gate, by_hash
@@ -205,3 +206,14 @@ def test_the_law_would_find_partners_that_are_purged_too_early(
     with pytest.raises(AssertionError, match="results missing"):
         for seed in range(100, 200):
             check(long_history(seed), 2 + seed % 3, seed)
+
+
+def test_the_law_would_find_combinations_that_the_lemma_purges_too_early(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An engine that purges by what has entered, although rows are held back behind it."""
+    purged_before = Operator.purged_before
+    monkeypatch.setattr(Operator, "purged_before", lambda join, c, _=None: purged_before(join, c))
+    with pytest.raises(AssertionError, match="results missing"):
+        for seed in (133, 135):
+            check(long_history(seed, in_order=True), 2 + seed % 3, seed, "lemma")

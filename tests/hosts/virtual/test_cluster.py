@@ -85,6 +85,7 @@ def test_the_messages_of_mslb_are_those_of_the_paper() -> None:
     assert record.moved.rows == pytest.approx(2 * 3 * 1000 / 8, rel=0.3), "a window of two groups"
 
 
+@pytest.mark.slow
 def test_only_states_that_match_are_moved_as_they_are() -> None:
     (different,) = moved("MSLB", setting()).moves.values()
     (alike,) = moved("MSLB", setting((LEFT, LEFT))).moves.values()
@@ -93,6 +94,7 @@ def test_only_states_that_match_are_moved_as_they_are() -> None:
     assert alike.moved.work < different.moved.work
 
 
+@pytest.mark.slow
 def test_a_sender_keeps_nothing_of_the_groups_that_have_left() -> None:
     protocols: tuple[Protocol, ...] = ("PTLB", "MSLB")
     for protocol in protocols:
@@ -102,6 +104,7 @@ def test_a_sender_keeps_nothing_of_the_groups_that_have_left() -> None:
         assert {g for g, _ in made.processors[0].party.held} == {2, 3, 4, 5}
 
 
+@pytest.mark.slow
 def test_all_results_come_out_whatever_moves() -> None:
     protocols: tuple[Protocol, ...] = ("PTLB", "MSLB")
     totals = {sum(b.num_rows for b in moved(p, setting()).kept) for p in protocols}
@@ -122,6 +125,7 @@ def test_a_slow_machine_falls_behind_and_rows_wait() -> None:
     assert made.done and made.results_by([1000.0])[0] > 0
 
 
+@pytest.mark.slow
 def test_the_same_run_twice_is_the_same() -> None:
     first, second = (moved("MSLB", setting(speed=1e-3)) for _ in range(2))
     assert [t.slices for t in first.traces] == [t.slices for t in second.traces]
@@ -134,6 +138,7 @@ def test_groups_by_hash_need_a_key_that_all_streams_have() -> None:
     assert groups[0] == groups[2] and groups.max() < 8
 
 
+@pytest.mark.slow
 def test_a_network_that_is_slow_delays_what_is_moved() -> None:
     (quick,) = moved("MSLB", setting()).moves.values()
     (slow,) = moved("MSLB", replace(setting(), link=Link(0.01, 1e4))).moves.values()

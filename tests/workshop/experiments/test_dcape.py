@@ -31,6 +31,7 @@ def test_section_5_1() -> None:
     assert len(scenario.query.equalities) == 2 and len(scenario.query.residuals) == 2
 
 
+@pytest.mark.slow
 def test_every_adaptation_finds_the_same_results() -> None:
     tables = SMALL.tables(1)
     found = set()
@@ -50,6 +51,7 @@ def test_every_adaptation_finds_the_same_results() -> None:
     assert len(found) == 1
 
 
+@pytest.mark.slow
 def test_ptlb_takes_2w_on_machines_that_keep_up() -> None:
     scenario = replace(SMALL, phases=(Phase(0.0, (40.0,) * 3),), seconds=30.0, speed=1.0)
     run = Run(scenario, Adaptation("PTLB", every=2.0, rounds=1), scenario.tables(2)).through()
@@ -57,6 +59,7 @@ def test_ptlb_takes_2w_on_machines_that_keep_up() -> None:
     assert run.lengths("MSLB") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dcape/fig13", "dcape/fig9"])
 def test_a_figure_is_data(name: str) -> None:
     options = {"machines": "2", "groups": "4", "seeds": "1", "slices": "5", "every": "2"}
