@@ -28,7 +28,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
+from operator import add, attrgetter
 
 from plait.optimize.costs import Costs
 from plait.optimize.footprint import base_bytes, combined_bytes, payload_bytes
@@ -76,7 +77,7 @@ class Operations:
     """Columns of results gathered, however many rows at a time."""
 
     def __add__(self, other: Operations) -> Operations:
-        return Operations(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+        return Operations(*map(add, _numbers(self), _numbers(other)))
 
     @property
     def counted(self) -> float:
@@ -100,6 +101,9 @@ class Operations:
             + self.intakes * costs.intake
             + self.outputs * costs.output
         )
+
+
+_numbers = attrgetter(*(f.name for f in fields(Operations)))
 
 
 def bits(streams: int) -> Iterable[int]:

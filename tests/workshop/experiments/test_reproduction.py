@@ -64,7 +64,7 @@ def test_every_item_is_tested_where_it_says() -> None:
 def test_the_page_in_the_documentation_covers_every_experiment() -> None:
     docs = TESTS.parent / "docs"
     text = (docs / "reproduction.md").read_text(encoding="utf-8")
-    families = ("cape", "qualified", "teddies")
+    families = ("cape", "dcape", "qualified", "teddies")
     for name in (n for n in registry.names() if n.startswith(families)):
         assert f"### {name}\n" in text, "run `plait experiment --all --json DIR --report`"
         assert (docs / "images" / file_name(name, "png")).is_file()

@@ -10,6 +10,11 @@ from plait.workshop.bench.comparisons import Falls, Smaller
 from plait.workshop.experiments import registry
 
 _SHORT = {"seconds": "14", "start": "5", "slices": "6", "seeds": "1"}
+_CLUSTER = {"machines": "3", "groups": "6", "seeds": "1", "slices": "6"}
+_CHANGE = {**_CLUSTER, "window": "8", "change": "4", "windows": "4", "compared": "3", "bin": "1",
+           "fast": "40", "slow": "4", "every": "2", "speed": "0.002"}  # fmt: skip
+_WINDOWS = {**_CLUSTER, "shortest": "3", "longest": "6", "points": "2", "every": "2",
+            "speed": "0.0005"}  # fmt: skip
 SMALL: dict[str, dict[str, str]] = {
     "cape/fig9": {"shortest": "2", "longest": "4", "step": "1", "tracks": "1", "slices": "10"},
     "cape/fig10": {"longest": "4", "repeats": "3", "checked": "1"},
@@ -20,6 +25,14 @@ SMALL: dict[str, dict[str, str]] = {
     "cape/fig14": _SHORT,
     "cape/fig15": _SHORT,
     "cape/fig16": _SHORT,
+    "dcape/fig7": _CHANGE,
+    "dcape/fig8": _CHANGE,
+    "dcape/fig9": _WINDOWS,
+    "dcape/fig10": _WINDOWS,
+    "dcape/fig11": _WINDOWS,
+    "dcape/fig12": {**_WINDOWS, "most": "6"},
+    "dcape/fig13": {**_CHANGE, "balance": "6"},
+    "dcape/scale": {"machines": "10,30", "groups": "12", "most": "60"},
     "qualified/fig7": {"windows": "2.5", "slices": "8", "seeds": "1"},
     "qualified/fig8": {"windows": "2.5", "slices": "8", "seeds": "1"},
     "qualified/fig13a": {"most": "5", "settings": "3", "general": "1"},

@@ -106,13 +106,20 @@ class Operator:
             for lookup, _ in path:
                 lookup.mark = mark if id(lookup.target) in shared else None
 
-    def purged_before(self, child: int) -> int:
+    def purged_before(self, child: int, watermarks: Sequence[int] | None = None) -> int:
         """Rows in the state of an input are purged by lemma 2.2 if their latest time is older.
 
-        A new box needs no row that is older than everything new.
+        A new box needs no row that is older than everything new. With `watermarks`, what entered
+        counts only as far as they have come: behind them, a host may hold tuples back that are to
+        enter later. A combination that enters later has a tuple that is not before the watermark
+        of its stream, so the lemma holds for the least watermark of an input as well.
         """
         states = self.states
-        entered = zip((s.streams for s in states), self.passed, strict=True)
+        passed = self.passed
+        if watermarks is not None:
+            reached = (min(watermarks[s] for s in state.streams) for state in states)
+            passed = [min(pair) for pair in zip(passed, reached, strict=True)]
+        entered = zip((s.streams for s in states), passed, strict=True)
         others = [other for c, other in enumerate(entered) if c != child]
         cutoff = lemma_cutoff(self.windows.query, states[child].streams, others)
         if self.mark is not None:

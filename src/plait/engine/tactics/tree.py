@@ -223,14 +223,14 @@ class TreeTactic:
         """Drop the combinations that nothing to come can join."""
         for feed, state in self._kept:
             if self._lemma:
-                gone = state.drop_before(self._needed_since(feed))
+                gone = state.drop_before(self._needed_since(feed, watermarks))
             else:
                 gone = state.expire(watermarks)
             operator, child = feed.readers[0]
             operator.counters.inputs[child].deletes += gone
 
-    def _needed_since(self, feed: Feed) -> int:
-        return min(operator.purged_before(c) for operator, c in feed.readers)
+    def _needed_since(self, feed: Feed, watermarks: Sequence[int] | None = None) -> int:
+        return min(operator.purged_before(c, watermarks) for operator, c in feed.readers)
 
     def cutoffs(self, watermarks: Sequence[int]) -> list[int]:
         """By the watermarks; by the lemma, rows are also held that others are combined with."""
