@@ -170,7 +170,7 @@ def test_oracle_machines_that_purge_by_the_lemma(seed: int) -> None:
     check(long_history(seed, in_order=True), 2 + seed % 3, seed, "lemma")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_oracle_moves_between_machines_thoroughly() -> None:
     ended: Counter[tuple[str, bool]] = Counter()
     for seed in range(100, 180):
@@ -181,7 +181,7 @@ def test_oracle_moves_between_machines_thoroughly() -> None:
     assert min(ended[p, done] for p in ("PTLB", "MSLB") for done in (True, False)) > 20, ended
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=60)
 @given(crowds(streams=st.integers(2, 4), late=True), st.integers(2, 4), SEEDS)
 def test_oracle_crowded_groups_between_machines_thoroughly(

@@ -31,7 +31,7 @@ from plait.engine.purging import Purge
 from plait.engine.times import BEFORE_ALL_TIMES, event_times
 from plait.engine.watermarks import watermarks_of
 from plait.hosts.virtual.accounting import Account, Meter
-from plait.hosts.virtual.gates import Gate, GroupsOf, Packet
+from plait.hosts.virtual.gates import Gate, GroupsOf, TickRows
 from plait.hosts.virtual.machines import Link, Machine
 from plait.hosts.virtual.processor import Done, VirtualProcessor
 from plait.hosts.virtual.stored_groups import Moved, StoredGroups
@@ -242,7 +242,7 @@ class VirtualCluster:
         self.aside.append(Aside(stream, LATE, found.rows.filter(pa.array(late))))
         return found.rows.filter(pa.array(~late))
 
-    def _carry(self, stream: int, machine: int, item: Packet | Flag) -> None:
+    def _carry(self, stream: int, machine: int, item: TickRows | Flag) -> None:
         """Put a packet or a flag into the channel of a gate to a machine."""
 
         def deliver(now: float) -> None:
@@ -250,8 +250,8 @@ class VirtualCluster:
             self.processors[machine].channels[stream].append(item)
             self._wake(machine)
 
-        size = len(item) * self.setting.tuple_bytes if isinstance(item, Packet) else 0
-        if not isinstance(item, Packet):
+        size = len(item) * self.setting.tuple_bytes if isinstance(item, TickRows) else 0
+        if not isinstance(item, TickRows):
             self.network.send(f"split-{stream}", processor_name(machine), item, deliver)
             return
         self.network.carry(f"split-{stream}", processor_name(machine), size, deliver)

@@ -59,7 +59,7 @@ class Copies:
 
 
 @dataclass(frozen=True, slots=True)
-class Packet:
+class TickRows:
     """What a gate sends to a machine in one tick."""
 
     tick: int
@@ -148,7 +148,7 @@ class Gate:
 
     def packets(
         self, tick: int, rows: pa.RecordBatch, watermark: int, machines: int
-    ) -> Iterator[Packet]:
+    ) -> Iterator[TickRows]:
         """What each machine gets of the rows that were released, and of those that came."""
         parts: list[list[Copies]] = [[] for _ in range(machines)]
         waiting, self._released = self._released, []
@@ -158,7 +158,7 @@ class Gate:
                 parts[machine].append(copies)
         progress = min([watermark, *(self._oldest(held) for held, _ in self._buffered)])
         for mine in parts:
-            yield Packet(tick, tuple(mine), progress)
+            yield TickRows(tick, tuple(mine), progress)
 
     def _oldest(self, rows: pa.RecordBatch) -> int:
         times = event_times(rows.column(self._time))

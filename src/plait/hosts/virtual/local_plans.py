@@ -47,7 +47,7 @@ class LocalPolicy:
     """The machines that do so; None: all."""
 
 
-class Choice(NamedTuple):
+class PlanChoice(NamedTuple):
     """The plan to go over to, if there is one, and why."""
 
     plan: Node | None
@@ -56,7 +56,7 @@ class Choice(NamedTuple):
 
 def better_plan(
     query: Query, plan: Plan, rates: Mapping[str, float], policy: LocalPolicy
-) -> Choice:
+) -> PlanChoice:
     """The cheapest binary tree at these rates, if it saves the margin.
 
     >>> from plait.optimize.costs import PAPER
@@ -73,17 +73,17 @@ def better_plan(
     True
     """
     if not isinstance(plan, Join | Leaf):
-        return Choice(None, "a router has no plan to change")
+        return PlanChoice(None, "a router has no plan to change")
     if not all(rate > 0 for rate in rates.values()):
-        return Choice(None, "some stream has not been seen")
+        return PlanChoice(None, "some stream has not been seen")
     model = Model(query, Statistics.of(rates, policy.selectivities), policy.costs)
     priced = [(model.cost(tree).cpu, str(tree), tree) for tree in binary_trees(query)]
     least, _, best = min(priced, key=lambda found: found[:2])
     now = model.cost(plan).cpu
     said = f"{best} takes {least:.3g} s/s, {plan} {now:.3g} s/s"
     if least > (1 - policy.margin) * now:
-        return Choice(None, f"{said}: less than {policy.margin:.0%} to save")
-    return Choice(best, said)
+        return PlanChoice(None, f"{said}: less than {policy.margin:.0%} to save")
+    return PlanChoice(best, said)
 
 
 @dataclass(slots=True)

@@ -25,9 +25,9 @@ import pyarrow as pa
 
 from plait.adapt.relocation import groups_to_move
 from plait.engine.migrate.strategy import migrate
-from plait.hosts.virtual.gates import Packet
+from plait.hosts.virtual.gates import TickRows
 from plait.hosts.virtual.stored_groups import Moved, StoredGroups
-from plait.hosts.virtual.timeline import Cargo
+from plait.hosts.virtual.timeline import MovedGroups
 from plait.plan.jtree import Join, Leaf, Node
 from plait.plan.migration import Migration, Strategy
 from plait.plan.routed import Plan
@@ -37,7 +37,7 @@ from plait.protocol.messages import Flag, Message, Move, ReceivePartitions, proc
 from plait.protocol.parties import ProcessorParty
 from plait.protocol.ptlb import all_old_purged
 
-Item: TypeAlias = Packet | Flag
+Item: TypeAlias = TickRows | Flag
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class VirtualProcessor:
     @property
     def queued(self) -> int:
         """Rows that have arrived and wait."""
-        return sum(len(i) for c in self.channels for i in c if isinstance(i, Packet))
+        return sum(len(i) for c in self.channels for i in c if isinstance(i, TickRows))
 
     @property
     def tuples(self) -> int:
@@ -108,7 +108,7 @@ class VirtualProcessor:
         """Whether there is something to do."""
         if self.inbox or (self.wanted and not self.store.engine.migrating):
             return True
-        if any(c and not isinstance(c[0], Packet) for c in self.channels):
+        if any(c and not isinstance(c[0], TickRows) for c in self.channels):
             return True
         return all(self.channels)
 
@@ -129,9 +129,9 @@ class VirtualProcessor:
 
     def _next_flag(self) -> Flag | None:
         for channel in self.channels:
-            if channel and not isinstance(channel[0], Packet):
+            if channel and not isinstance(channel[0], TickRows):
                 flag = channel.popleft()
-                assert not isinstance(flag, Packet)
+                assert not isinstance(flag, TickRows)
                 return flag
         return None
 
@@ -147,7 +147,7 @@ class VirtualProcessor:
             done.work += self.store.meter.moved(engine, found.record)
 
     def _join(self, done: Done) -> None:
-        packets = [p for channel in self.channels if isinstance(p := channel.popleft(), Packet)]
+        packets = [p for channel in self.channels if isinstance(p := channel.popleft(), TickRows)]
         done.tick, done.rows = packets[0].tick, sum(map(len, packets))
         assert all(p.tick == done.tick for p in packets), "packets of one tick are joined together"
         done.work += self.store.join(packets)
@@ -170,7 +170,7 @@ class VirtualProcessor:
                     self._choose(action, done)
                 case Export():
                     done.messages += self._exported(action.move, done)
-                case Import(move=move, partitions=Cargo() as cargo):
+                case Import(move=move, partitions=MovedGroups() as cargo):
                     moved = self.store.take_in(move, cargo, self.party.held)
                     done.work += moved.work
                     self.taken_in.setdefault(move.number, Moved()).add(moved)

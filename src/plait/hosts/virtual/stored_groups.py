@@ -24,9 +24,9 @@ from plait.engine.ingest import Arrivals
 from plait.engine.tactics.operators import Operator
 from plait.engine.times import BEFORE_ALL_TIMES, event_times
 from plait.hosts.virtual.accounting import Meter
-from plait.hosts.virtual.gates import Copies, GroupsOf, Packet
+from plait.hosts.virtual.gates import Copies, GroupsOf, TickRows
 from plait.hosts.virtual.kept_rows import KeptRows, within
-from plait.hosts.virtual.timeline import Cargo
+from plait.hosts.virtual.timeline import MovedGroups
 from plait.kernels.jit import Ints
 from plait.node.node import Setup
 from plait.node.transfer import Transfer
@@ -105,7 +105,7 @@ class StoredGroups:
 
     # -- rows
 
-    def join(self, packets: Sequence[Packet]) -> float:
+    def join(self, packets: Sequence[TickRows]) -> float:
         """Join the packets of a tick, one of each stream; the work that was."""
         arrivals = {}
         for stream, packet in enumerate(packets):
@@ -146,14 +146,16 @@ class StoredGroups:
         ]
         return shares, sum(part.num_rows for part in rows.values())
 
-    def cargo(self, move: int, sender: int, rows: dict[int, pa.RecordBatch], share: float) -> Cargo:
+    def cargo(
+        self, move: int, sender: int, rows: dict[int, pa.RecordBatch], share: float
+    ) -> MovedGroups:
         """Rows on their way, with the combinations of their states by their share of the rows."""
         raw = Transfer(move, sender, 0, True, rows).to_bytes()
         states = frozenset(state.streams for state in self.engine.tactic.combined)
         combined = (self.parts - len(self.kept)) * self.tuple_bytes
-        return Cargo(raw, states, round(share * combined))
+        return MovedGroups(raw, states, round(share * combined))
 
-    def take_in(self, move: Move, cargo: Cargo, held: Collection[tuple[int, int]]) -> Moved:
+    def take_in(self, move: Move, cargo: MovedGroups, held: Collection[tuple[int, int]]) -> Moved:
         """Store rows; fill the states with them, unless older ones of their groups are held."""
         transfer = Transfer.from_bytes(cargo.raw)
         groups, moved = set(move.groups), Moved()

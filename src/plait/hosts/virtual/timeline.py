@@ -84,13 +84,13 @@ def size_of(message: Message) -> int:
     50
     """
     if isinstance(message, ReceivePartitions):
-        assert isinstance(message.partitions, Cargo), "hosts in virtual time send cargo"
+        assert isinstance(message.partitions, MovedGroups), "hosts in virtual time send cargo"
         return message.partitions.size
     return len(json.dumps(message_to_plain(message)))
 
 
 @dataclass(frozen=True, slots=True)
-class Cargo:
+class MovedGroups:
     """Partition groups on their way: rows as bytes, and the combinations that go with them."""
 
     raw: bytes

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from plait.adapt.balance_draft import BalanceSetting
 from plait.adapt.balance_policy import BalancePolicy
 from plait.adapt.cluster import GroupLook, Look, ProcessorLook, pairs_of
+from plait.adapt.manager import Manager as Decisions
 from plait.adapt.manager import MoveEnded, manage
-from plait.adapt.manager import MoveManager as Decisions
 from plait.adapt.relocation import GroupMove, groups_to_move
 from plait.hosts.virtual.machines import Link
-from plait.hosts.virtual.timeline import Cargo, Network, Timeline
+from plait.hosts.virtual.timeline import MovedGroups, Network, Timeline
 from plait.protocol.actions import Choose, Export, MoveFinished, Reaction, WatchOldRows
 from plait.protocol.deliver import chosen, to_processor, to_split
 from plait.protocol.messages import (
@@ -232,7 +232,7 @@ class StatisticalCluster:
 
     def _exported(self, number: int, move: Move) -> list[tuple[str, Message]]:
         size = round(sum(map(self.nbytes, move.groups)))
-        cargo = Cargo(b"", combined=size)
+        cargo = MovedGroups(b"", combined=size)
         return [
             (processor_name(receiver), ReceivePartitions(move, number, cargo))
             for receiver in move.receivers
