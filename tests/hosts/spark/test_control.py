@@ -193,3 +193,58 @@ def test_without_a_shared_folder_there_is_nothing_to_obey(
     Control(here.folder, shared=True).decide(mjoin(QUERY), "moving-state")
     Path(here.folder).chmod(0o777)
     assert here.epoch(QUERY) is None
+
+
+def test_how_far_a_query_is_by_the_logs_of_spark(tmp_path: Path) -> None:
+    here = control(tmp_path)
+    assert here.last_ended("q", 2) is None and here.last_begun("q") == 0
+    for log, names in (("offsets", ["0", "9", "10", ".10.crc"]), ("commits", ["8", "9", "x"])):
+        (tmp_path / log).mkdir()
+        for name in names:
+            (tmp_path / log / name).touch()
+    assert here.last_ended("q", 2) == 9 and here.last_begun("q") == 10
+    assert here.next_free("q", 2.0) == 13, "a batch takes a second, as long as nothing is known"
+
+
+def test_how_far_a_query_is_by_reports_alone(tmp_path: Path) -> None:
+    here = Control(str(tmp_path), True, True)
+    assert here.last_ended("q", 2) is None and here.last_begun("q") == 0
+    for batch, processors in ((3, (0, 1)), (4, (0, 1)), (5, (1,))):
+        for processor in processors:
+            here.write_report("q", batch, Report(processor, batch + 1))
+    assert here.last_ended("q", 2) == 4, "of batch 5, one has not reported"
+    assert here.last_begun("q") == 6
+
+
+@pytest.mark.parametrize(("apart", "ahead"), [(5.0, 1), (0.25, 8), (0.0, 200)])
+def test_a_table_holds_from_a_batch_that_cannot_have_begun(
+    tmp_path: Path, apart: float, ahead: int
+) -> None:
+    """The shorter batches are, the more of them are left out while a table is written."""
+    here = Control(str(tmp_path), True, True)
+    times = [0.0, 10.0, 10.0 + apart]
+    for batch, at in enumerate(times):
+        here.write_report("q", batch, Report(0, batch + 1))
+        os.utime(tmp_path / "reports" / "q" / f"{batch}-0.json", (1e9 + at,) * 2)
+    assert here.next_free("q", 2.0) == here.last_begun("q") + 1 + ahead
+
+
+def test_the_query_that_reported_last(tmp_path: Path) -> None:
+    here = control(tmp_path)
+    assert here.newest_query() is None
+    for query, at in (("old", 10), ("new", 30), ("other", 20)):
+        here.write_report(query, 0, Report(0, 1))
+        os.utime(Path(here.folder, "reports", query), (at, at))
+    assert here.newest_query() == "new"
+
+
+def test_what_the_manager_did_is_kept(tmp_path: Path) -> None:
+    here = control(tmp_path)
+    assert here.balance(5) == ()
+    for batch in (3, 3, 4):
+        here.write_balance([Event("weighed", 0, 7, {"decision": {"reasons": [str(batch)]}})], batch)
+    assert [event.batch for event in here.balance(2)] == [3, 4]
+    assert len(here.balance(9)) == 3
+    with Path(here.folder, "balance.jsonl").open("a") as log:
+        log.write("cut of")
+    assert len(here.balance(9)) == 3, "a line that a crash has cut off is left out"

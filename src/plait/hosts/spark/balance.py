@@ -76,20 +76,23 @@ class Balancer:
         """Rows and bytes that were exported for each move so far."""
         self._took: dict[int, float] = {}
         """Seconds that taking rows in took, of each move, at the slowest receiver."""
-        self._active = {p for place in table.places for p in place}
-        ended = self._moves.batches().ended
+        asked = None if policy is None else policy.active
+        held = {p for place in table.places for p in place}
+        self._active = set(range(processors)) if asked is None else held
+        """Who takes part: all, or, where their number is given, those that hold groups now."""
+        ended = self._moves.ended
         self._done = -1 if ended is None else ended
         """The last batch that was looked at; those of an earlier run are not."""
 
     @property
     def behind(self) -> bool:
         """Whether batches have ended that were not looked at."""
-        ended = self._moves.batches().ended
+        ended = self._moves.ended
         return ended is not None and ended > self._done
 
     def catch_up(self) -> None:
         """Go through the batches that have ended since the last time."""
-        ended = self._moves.batches().ended
+        ended = self._moves.ended
         if ended is None:
             return
         control, began = self._join.control, self._join.routing.table

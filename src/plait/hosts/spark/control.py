@@ -22,6 +22,7 @@ import os
 import re
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -60,27 +61,6 @@ _REPORT = re.compile(r"[0-9]+-[0-9]+\.json")
 _TIMED = 8
 """The last batches, which tell how long one takes."""
 _MOST_AHEAD = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Batches:
-    """Which batches a query has run."""
-
-    ended: int | None = None
-    """The last that has ended; None before the first."""
-    begun: int = 0
-    """The last that may have begun."""
-    apart: float = 1.0
-    """Seconds between the ends of the two that were closest to each other, of the last ones."""
-
-    def next_free(self, seconds: float) -> int:
-        """The first batch that has not begun even after so many seconds.
-
-        >>> Batches(5, 6, 4.0).next_free(2.0), Batches(5, 6, 0.1).next_free(2.0)
-        (8, 27)
-        """
-        within = math.ceil(seconds / max(self.apart, 1e-3))
-        return self.begun + 1 + min(within, _MOST_AHEAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,32 +179,46 @@ class Control:
 
     def batches(self, query: str) -> list[int]:
         """The batches that there are reports of, in order."""
+        return sorted(self._reported(query))
+
+    def _reported(self, query: str) -> Counter[int]:
+        """How many reports there are of each batch."""
         try:
             names = os.listdir(self._reports(query))
         except OSError:
-            return []
-        return sorted({int(n.partition("-")[0]) for n in names if _REPORT.fullmatch(n)})
+            return Counter()
+        return Counter(int(n.partition("-")[0]) for n in names if _REPORT.fullmatch(n))
 
-    def ran(self, query: str, processors: int) -> Batches:
-        """How far a query is, by Spark's logs in the checkpoint and by what was reported.
+    # -- how far a query is, by Spark's logs in the checkpoint and by what was reported
 
-        Spark logs a batch in `offsets` before it runs it, and in `commits` when it has ended. In a
-        temporary directory there are reports only.
+    def last_ended(self, query: str, processors: int) -> int | None:
+        """The last batch that has ended; None before the first.
+
+        Spark logs a batch in `commits` when it has ended. Without the logs it is the last one that
+        all processors have reported.
         """
-        reported = self.batches(query)[-_TIMED:]
-        newest = reported[-1] if reported else None
-        begun, ended = self._logged("offsets"), self._logged("commits")
+        if not self.temporary:
+            return self._logged("commits")
+        return max((b for b, n in self._reported(query).items() if n == processors), default=None)
+
+    def last_begun(self, query: str) -> int:
+        """The last batch that may have begun: Spark logs a batch in `offsets` before it runs it."""
         if self.temporary:
-            whole = [b for b in reported if len(self._paths(query, b)) == processors]
-            begun = None if newest is None else newest + 1
-            ended = whole[-1] if whole else None
-        times = sorted(
-            max(path.stat().st_mtime for path in paths)
-            for paths in (self._paths(query, b) for b in reported)
-            if paths
-        )
-        apart = [later - earlier for earlier, later in pairwise(times)]
-        return Batches(ended, begun or 0, min(apart, default=1.0))
+            return 1 + max(self._reported(query), default=-1)
+        return self._logged("offsets") or 0
+
+    def next_free(self, query: str, seconds: float) -> int:
+        """The first batch that will not have begun even after so many seconds.
+
+        A batch takes as long as the shortest of the last ones.
+        """
+        times = []
+        for batch in sorted(self._reported(query))[-_TIMED:]:
+            with suppress(OSError, ValueError):  # a report of long ago was removed just now
+                times.append(max(p.stat().st_mtime for p in self._paths(query, batch)))
+        apart = min((b - a for a, b in pairwise(sorted(times))), default=1.0)
+        within = math.ceil(seconds / max(apart, 1e-3))
+        return self.last_begun(query) + 1 + min(within, _MOST_AHEAD)
 
     def _logged(self, log: str) -> int | None:
         """The last batch in one of Spark's logs."""

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from plait.errors import MoveError, TableTaken
-from plait.hosts.spark.control import Batches, Control, running
+from plait.hosts.spark.control import Control, running
 from plait.node.report import Report
 from plait.protocol.messages import Move, Protocol
 from plait.route.routing import Routing
@@ -59,9 +59,10 @@ class Moves:
         self._query = query
         self._writing = writing
 
-    def batches(self) -> Batches:
-        """How far the query is."""
-        return self._control.ran(self._query, self._routing.processors)
+    @property
+    def ended(self) -> int | None:
+        """The last batch that has ended; None before the first."""
+        return self._control.last_ended(self._query, self._routing.processors)
 
     @property
     def table(self) -> Table:
@@ -99,7 +100,7 @@ class Moves:
     ) -> Table:
         """Write the next table, in which moves begin, end or are given up."""
         table = self.table
-        since = max(self.batches().next_free(self._writing), table.since + 1)
+        since = max(self._control.next_free(self._query, self._writing), table.since + 1)
         processors = self._routing.processors
         changed = table.changed(since, processors, begin=begin, end=end, give_up=give_up)
         self._control.tables.add(changed)
@@ -110,7 +111,7 @@ class Moves:
 
         `reports` are those of the last batch that has ended.
         """
-        table, last = self.table, self.batches().ended
+        table, last = self.table, self.ended
         if last is None or last < table.since:
             return table  # its moves have not begun yet
         if reports is None:

@@ -275,15 +275,15 @@ class Mover:
             moves = Moves(join.routing, join.control, str(query.id), writing=_WRITING)
             before = moves.table.number
             with publishes("table-unpublished"):
-                self._move(moves)
+                self._move(moves, join.control.last_begun(str(query.id)))
             if moves.table.number > before:
                 obey("table-published")
         except (PlaitError, PySparkException, OSError):
             return  # it has not reported yet, or has just ended, or its disk is full
 
-    def _move(self, moves: Moves) -> None:
+    def _move(self, moves: Moves, begun: int) -> None:
         table = moves.advance()
-        if table.since > moves.batches().begun:
+        if table.since > begun:
             return  # one after the other
         if table.under_way:
             if random.random() < 0.1:
