@@ -57,11 +57,16 @@ ELSEWHERE = {"peers-ingest", "peers-tiny", "spark-soak"}
 """Tested in tests/workshop/bench/spark; the peers-... differ from those above in options only."""
 
 
+LONG = ("peers-chain", "spark-state-writes")
+"""Minutes even if tiny, and much like the other benchmarks on Spark."""
+
+
 def measurable() -> Iterator[Any]:
     """The names of what is run here; what uses Spark runs in turn."""
     for name in names():
         if name in ON_SPARK:
-            yield pytest.param(name, marks=pytest.mark.xdist_group("spark"))
+            long = [pytest.mark.campaign] if name in LONG else []
+            yield pytest.param(name, marks=[pytest.mark.xdist_group("spark"), *long])
         elif name not in ELSEWHERE:
             yield name
 

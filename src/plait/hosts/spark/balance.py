@@ -173,7 +173,8 @@ class Lock:
         """Take it, or keep it; MoveError if another process has it."""
         if self._handle >= 0:
             return
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        # Open for reading only: it must not keep a disk from being made read-only.
+        handle = os.open(self._path, os.O_RDONLY | os.O_CREAT, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

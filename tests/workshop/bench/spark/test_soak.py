@@ -37,7 +37,7 @@ def test_memory_of_a_process_that_has_no_workers() -> None:
     assert theirs >= 0
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.xdist_group("spark")
 def test_half_a_minute_shows_no_leak() -> None:
     """Half a minute is too short for the claims of half an hour, but not for a gross leak."""
