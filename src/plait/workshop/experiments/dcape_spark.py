@@ -51,10 +51,10 @@ _HOT, _HOT_LB = "hot key, groups stay", "hot key, balanced"
 class Options:
     """The streams, and how long they run."""
 
-    batches: int = 40
-    warm: int = 6
+    batches: int = 24
+    warm: int = 4
     """Batches at the beginning that do not count: Spark starts, and windows fill."""
-    last: int = 10
+    last: int = 7
     """Batches at the end that count as after."""
     batch_seconds: float = 10.0
     window_seconds: float = 10.0
@@ -85,7 +85,7 @@ class Ran:
 
     def before(self, options: Options) -> float:
         """The median batch of the beginning, by the first table and after the warm-up."""
-        return statistics.median(self.seconds[options.warm : options.warm + 4])
+        return statistics.median(self.seconds[options.warm : options.warm + 3])
 
     def after(self, options: Options) -> float:
         """The median batch of the end."""
