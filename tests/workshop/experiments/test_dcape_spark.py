@@ -43,3 +43,10 @@ def test_reversed_runs_are_seen() -> None:
 def test_a_lost_result_is_seen() -> None:
     assert failing(GOOD | {"LM and LB": ran(8.0, 2.5, (9, 90))}) == ["results"]
     assert failing(GOOD | {"hot key, balanced": ran(6.0, 3.5, (21, 7))}) == ["hot-results"]
+
+
+def test_a_part_alone_has_its_own_claims() -> None:
+    hot = {name: found for name, found in GOOD.items() if name.startswith("hot")}
+    assert [claim.id for claim in claims(hot, OPTIONS)] == ["hot", "hot-results"]
+    rest = {name: found for name, found in GOOD.items() if name not in hot}
+    assert "hot" not in [claim.id for claim in claims(rest, OPTIONS)]
