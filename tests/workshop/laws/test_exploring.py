@@ -181,7 +181,7 @@ def test_oracle_a_spread_group_is_spread_by_another_stream() -> None:
     holds(replace(SMALL, window=3, processors=3, wishes=wishes))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_oracle_two_groups_at_once() -> None:
     wishes = (Wish("PTLB", (0,), (1,)), Wish("MSLB", (1,), (0,)))
     places = (Place((0,)), Place((1,)))
