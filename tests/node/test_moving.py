@@ -12,6 +12,7 @@ import pytest
 
 from plait.errors import CheckpointDamaged, TransferDamaged
 from plait.node.moving import Moving, enter, exported_groups
+from plait.node.store import OwnEngines
 from plait.plan.text import read_plan
 from plait.protocol.messages import Move
 from plait.route.table import initial
@@ -170,6 +171,23 @@ def test_oracle_there_and_back_while_rows_are_alive() -> None:
     story.begin(Move(2, "MSLB", (0,), (1,), (0,)))
     story.batches(2)
     story.end(2)
+    story.check()
+
+
+def test_oracle_two_moves_that_arrive_with_one_batch_are_both_durable() -> None:
+    """The rows of both are in the state, from which a worker rebuilds an engine that it forgot."""
+    story = Story()
+    story.batches(3)
+    cluster = story.cluster
+    homes = [place[0] for place in cluster.table.places]
+    others = [g for g in range(len(homes)) if homes[g] != 2][:2]
+    moves = [Move(n, "MSLB", (g,), (homes[g],), (2,)) for n, g in enumerate(others, start=1)]
+    processors = cluster.routing.processors
+    cluster.table = cluster.table.changed(cluster.batch, processors, begin=moves)
+    story.batches(2)
+    cluster.table = cluster.table.changed(cluster.batch, processors, end=[1, 2])
+    story.batches(1)
+    cluster.workers = (OwnEngines(), OwnEngines())
     story.check()
 
 

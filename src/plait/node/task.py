@@ -281,18 +281,22 @@ class Task:
         self, header: Header, live: Live, entered: Entered, told: Told
     ) -> tuple[int, list[dict[str, Any]]]:
         """Take in the groups that arrive, and make their rows durable; bytes written, answers."""
-        written, answers = 0, []
+        written, answers, parts = 0, [], list[Stored]()
         for move in entered.take_in:
-            began, count = told.clock.wall(), 0
+            began = told.clock.wall()
             given = self._carrier.arrived(move, told.transfers, told.batch)
             self._fill(live, header, given)
-            for stream in sorted({part.stream for part in given}):
-                rows = pa.concat_batches([p.rows for p in given if p.stream == stream])
-                lane = lane_of(stream, TAKEN_IN)
-                written += self._write(live, header.batch + 1, lane, rows, encode_rows(rows))
-                count += rows.num_rows
-            took = {"rows": count, "seconds": told.clock.wall() - began}
+            parts += given
+            took = {
+                "rows": sum(part.rows.num_rows for part in given),
+                "seconds": told.clock.wall() - began,
+            }
             answers.append({"move": move.number, "what": "taken in"} | took)
+        # Several moves may arrive with one batch; a stream has one segment of what was taken in.
+        for stream in sorted({part.stream for part in parts}):
+            rows = pa.concat_batches([part.rows for part in parts if part.stream == stream])
+            lane = lane_of(stream, TAKEN_IN)
+            written += self._write(live, header.batch + 1, lane, rows, encode_rows(rows))
         return written, answers
 
     def _answer(self, node: Node, live: Live, batch: Batch, entered: Entered, told: Told) -> None:
