@@ -29,6 +29,8 @@ from plait.workshop.laws.processors import Cluster
 from plait.workshop.oracle.answer import multiset
 from plait.workshop.workloads.keyed import keyed_query
 
+pytestmark = pytest.mark.slow
+
 SECOND, ID = 1_000_000, "some query"
 QUERY = keyed_query([["k"]] * 3, 20 * SECOND, 0)
 
