@@ -34,6 +34,17 @@ def test_of_a_repeated_batch_the_last_try_counts(tmp_path: Path) -> None:
     ]
 
 
+def test_the_end_of_a_log_is_read_by_whole_lines(tmp_path: Path) -> None:
+    log, events = tmp_path / "0.jsonl", [Event("judged", n, n) for n in range(4)]
+    write_events(events, log)
+    size = log.stat().st_size
+    line = len(log.read_text().splitlines(keepends=True)[-1])
+    assert read_events(log, size) == read_events(log, 10 * size) == events
+    assert read_events(log, size - 1) == events[1:]
+    assert read_events(log, line) == events[-1:]
+    assert read_events(log, line - 1) == []
+
+
 def test_a_torn_last_line_is_left_out_but_no_other(tmp_path: Path) -> None:
     log = tmp_path / "0.jsonl"
     write_events([Event("started", 0, 0), Event("judged", 1, 1)], log)

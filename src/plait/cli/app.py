@@ -488,7 +488,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Stopped as stopped:
         print(f"stopped by {stopped}", file=sys.stderr)
         return stopped.code
-    except usage_error.__base__ as error:  # type: ignore[misc]
+    except usage_error.__base__ as error:  # type: ignore[misc]  # its type is found at run time
         remedy = getattr(error, "ctx", None)
         name = remedy.command_path if remedy is not None else "plait"
         show_error(error.format_message().rstrip("."), f"{name} --help shows what there is")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -24,18 +25,19 @@ def write_events(events: Iterable[Event], path: Path, attempt: str = "") -> None
             log.write(text)
 
 
-def read_events(path: Path) -> list[Event]:
+def read_events(path: Path, last: int | None = None) -> list[Event]:
     """The events of a log, or of all logs in a folder; of a repeated batch those of the last try.
 
-    A line that was cut off at the end of a log, by a crash while it was written, is left out.
+    A line that was cut off at the end of a log, by a crash while it was written, is left out. With
+    `last`, only the lines that lie wholly in the last so many bytes of a log are read.
     """
     if path.is_dir():
         logs = sorted(path.glob("*.jsonl"))
         if not logs:
             raise SourceError(f"{path} has no event logs", remedy="give a folder with *.jsonl")
-        return [event for log in logs for event in read_events(log)]
+        return [event for log in logs for event in read_events(log, last)]
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = _text(path, last).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "no text in UTF-8"
         raise SourceError(
@@ -47,12 +49,23 @@ def read_events(path: Path) -> list[Event]:
         whole = number < len(lines)
         if not whole and not _is_json(line):
             break
-        attempt, event = _event(line, f"{path}:{number}")
+        attempt, event = _event(line, f"{path}:{number}" if last is None else str(path))
         key = (event.processor, event.batch)
         if key not in tries or tries[key][0] != attempt:
             tries[key] = (attempt, [])
         tries[key][1].append(event)
     return [event for _, events in tries.values() for event in events]
+
+
+def _text(path: Path, last: int | None) -> str:
+    with path.open("rb") as log:
+        if last is None:
+            return log.read().decode("utf-8")
+        begin = max(log.seek(0, os.SEEK_END) - last, 0)
+        log.seek(max(begin - 1, 0))
+        if begin:
+            log.readline()  # the rest of the line before, or its end
+        return log.read().decode("utf-8")
 
 
 def _is_json(line: str) -> bool:

@@ -50,7 +50,7 @@ class Placement:
         >>> print("\\n".join(Placement(1, 5, groups, moves).lines()))
         2 groups: 1 on processor 0 (75% of the work), 1 on processor 1 (25% of the work)
         the most work is in group 0: 75%, 6 rows, 90 bytes
-        group 0 is moving from processor 0 to 1 by MSLB, since batch 5
+        group 0 is moving from processor 0 to 1 by MSLB
         """
         held: dict[int, list[GroupShare]] = {}
         for share in self.groups:
@@ -79,7 +79,7 @@ class Placement:
         for share in self.groups:
             if len(share.holders) > 1:
                 found.append(f"group {share.group} is spread over processors {_all(share.holders)}")
-        return [*found, *(f"{_moving(move)}, since batch {self.since}" for move in self.moves)]
+        return [*found, *map(_moving, self.moves)]
 
 
 def placement(look: Look, table: Table) -> Placement:

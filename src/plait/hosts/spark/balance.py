@@ -22,6 +22,7 @@ import logging
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock as Mutex
 from threading import Thread
@@ -70,8 +71,6 @@ class Balancer:
             self._looks.window or life, policy or BalancePolicy(), MoveCosts.of(load()), purge=life
         )
         self._manager = Manager()
-        self._asked: dict[int, int] = {}
-        """The manager's number of each move under way, by its number in the tables."""
         self._sent: dict[int, tuple[int, int]] = {}
         """Rows and bytes that were exported for each move so far."""
         self._took: dict[int, float] = {}
@@ -122,39 +121,30 @@ class Balancer:
         if self._done < table.since:
             return
         under_way = {move.number for move in table.under_way}
-        for number in [n for n in self._asked if n not in under_way]:
-            mine = self._asked.pop(number)
-            asked = next(m for m in self._manager.moves if m.number == mine)
-            rows, size = self._sent.pop(number, (0, 0))
+        for asked in [m for m in self._manager.moves if m.number not in under_way]:
             done = all(table.places[g] == asked.receivers for g in asked.groups)
             why = "" if done else "what was exported could not be read, or it was called off"
-            took = self._took.pop(number, None)
+            rows, size = self._sent.pop(asked.number, (0, 0))
+            took = self._took.pop(asked.number, None)
+            now = self._looks.time
             self._managed(
-                MoveEnded(
-                    mine, self._looks.time, done, why, nbytes=size, rows=rows, recomputed=took
-                )
+                MoveEnded(asked.number, now, done, why, nbytes=size, rows=rows, recomputed=took)
             )
 
     def _decide(self, table: Table) -> None:
         look = self._looks.look(table, self._active)
+        self._manager = replace(self._manager, number=table.last + 1)
         wish = None if look is None else self._managed(look)
         if wish is None:
             return
         self._active = (self._active | set(wish.join)) - set(wish.leave)
-        moves = [
-            Move(**asked.message() | {"number": number})
-            for number, asked in enumerate(wish.moves, table.last + 1)
-        ]
-        if not moves:
+        if not wish.moves:
             return
         try:
-            self._moves.change(begin=moves)
+            self._moves.change(begin=[Move(**asked.message()) for asked in wish.moves])
         except MoveError as error:  # somebody else has moved groups meanwhile
             for asked in wish.moves:
                 self._managed(MoveEnded(asked.number, self._looks.time, False, str(error)))
-        else:
-            mine = [asked.number for asked in wish.moves]
-            self._asked |= dict(zip([move.number for move in moves], mine, strict=True))
 
     def _managed(self, told: Look | MoveEnded) -> Balance | None:
         self._manager, wish, events = manage(self._setting, self._manager, told)
@@ -209,12 +199,13 @@ class Watched:
         news = False
         try:
             news = self._turn(now)
-        except (PlaitError, OSError) as error:
+        except Exception as error:  # whatever it is, the query and the other joins go on
             self._balancer = None
             self.release()
-            if str(error) != self._said:
-                LOG.warning("partition groups stay where they are: %s", error)
-            self._said = str(error)
+            said = str(error) if isinstance(error, PlaitError) else repr(error)
+            if said != self._said:
+                LOG.warning("partition groups stay where they are: %s", said)
+            self._said = said
         self._pause = _SOON if news else min(2 * self._pause, _LATER)
         self.due = now + self._pause
 
@@ -283,7 +274,7 @@ THREAD = BalanceThread()
 """That of this process."""
 
 
-def balance(join: Made) -> None:
+def look_after(join: Made) -> None:
     """Balance a join of this driver from now on, instead of the one made before it there.
 
     Where groups stay, those that were on their way still arrive.

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _FOLDER = "plait"
+_LARGE_EVENT = 1 << 16
+"""Bytes that hardly any event takes in a log."""
 _EPOCHS = "epochs"
 EVENTS = "events"
 _REPORT = re.compile(r"[0-9]+-[0-9]+\.json")
@@ -262,7 +264,7 @@ class Control:
     def balance(self, most: int) -> tuple[Event, ...]:
         """The last things that the distribution manager did, as far as they can be read."""
         try:
-            return tuple(read_events(self._balance)[-most:])
+            return tuple(read_events(self._balance, most * _LARGE_EVENT)[-most:])
         except SourceError:
             return ()
 

@@ -26,7 +26,7 @@ from plait.adapt.setting import Setting
 from plait.errors import DuplicateName, PlanError, SourceError
 from plait.files.arena import Places, remove
 from plait.hosts.spark.aside import LATE_COLUMN, aside_schema, nested
-from plait.hosts.spark.balance import balance as balance_beside
+from plait.hosts.spark.balance import look_after
 from plait.hosts.spark.checkpoint import check_checkpoint, stored_contracts
 from plait.hosts.spark.control import Control, Made, register
 from plait.hosts.spark.murmur3 import processor_keys
@@ -158,7 +158,7 @@ def results(
     atexit.register(remove, Places.of_host(), run)
     register(made := Made(small, name, control, routing, balance))
     if frames[query.names[0]].isStreaming:
-        balance_beside(made)
+        look_after(made)
     operator = JoinOperator(processor, keys, run, control)
     returned = output_schema(processor, reports=not control.shared)
     rows = packets.groupBy("processor").transformWithStateInPandas(

@@ -31,8 +31,6 @@ from plait.route.table import Table
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-_ATTEMPTS = 5
-
 
 class Moves:
     """The moves of one join; `query` is the id of the running query.
@@ -78,18 +76,16 @@ class Moves:
     ) -> Move:
         """Begin to move groups from where they are; what makes no sense is a MoveError."""
         chosen, to = tuple(groups), tuple(receivers)
-        for attempt in range(_ATTEMPTS):
+        while True:
             table = self.table
             known = [g for g in chosen if 0 <= g < len(table.places)]
             senders = table.places[known[0]] if known else (0,)
             move = Move(table.last + 1, protocol, chosen, senders, to, spread)
             try:
                 self.change(begin=[move])
-                return move
-            except TableTaken:  # the manager beside the query has ended another move
-                if attempt == _ATTEMPTS - 1:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
+            except TableTaken:
+                continue  # the manager beside the query has written one: go by that
+            return move
 
     def change(
         self,
@@ -171,6 +167,6 @@ def move(
     them where they are.
     """
     join = running(query, name, "its groups cannot move")
-    moves = Moves(join.routing, join.control, str(query.id))
     stream = None if spread is None else join.query.index(spread)
+    moves = Moves(join.routing, join.control, str(query.id))
     return moves.begin(groups, [to] if isinstance(to, int) else to, protocol, stream).number

@@ -69,11 +69,11 @@ def _placement(join: Made, batches: list[tuple[int, list[Report]]]) -> Placement
     try:
         for number, reports in batches:
             looks.add(reports, tables.at(number) or began)
-        table = tables.newest() or began
+        last, newest = tables.at(batches[-1][0]) or began, tables.newest() or began
     except CheckpointDamaged:
         return None  # the query says so itself, in its next batch
-    look = looks.look(tables.at(batches[-1][0]) or began, range(join.routing.processors))
-    return None if look is None else placement(look, table)
+    look = looks.look(last, range(join.routing.processors))
+    return None if look is None else placement(look, newest)
 
 
 def _remarks(joins: list[Made]) -> list[str]:

@@ -37,6 +37,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from plait.protocol.messages import Protocol
 from plait.workshop.bench.comparisons import Near, Same, Smaller
 from plait.workshop.bench.report import Claim, Note, PlotMark, Report, Series, by_paper, by_project
 from plait.workshop.experiments.dcape_settings import NONE, Adaptation, Phase, Run, Scenario
@@ -255,10 +256,9 @@ def fig13(options: CaseOptions, note: Note) -> Report:
     """PTLB against MSLB when states are large and the streams have just become slow."""
     hot = frozenset({0})
 
-    def by(protocol: str) -> Adaptation:
-        assert protocol in ("PTLB", "MSLB")
+    def by(protocol: Protocol) -> Adaptation:
         return Adaptation(
-            protocol,  # type: ignore[arg-type]
+            protocol,
             local=True,
             only=hot,
             every=options.every,

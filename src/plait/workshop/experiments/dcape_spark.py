@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from plait.errors import PlaitError
 from plait.hosts.spark import java
+from plait.workshop.bench.adapt.spark_flips import spark_batches
 from plait.workshop.bench.report import (
     Claim,
     Note,
@@ -37,8 +38,8 @@ from plait.workshop.bench.report import (
 from plait.workshop.bench.spark.job import Job
 from plait.workshop.bench.spark.launch import listen
 from plait.workshop.bench.spark.systems import PLAIT
-from plait.workshop.workloads.changing import Key, Regime, make_batches
-from plait.workshop.workloads.files import EPOCH, write_batches
+from plait.workshop.workloads.changing import Key, Regime
+from plait.workshop.workloads.files import write_batches
 from plait.workshop.workloads.keyed import keyed_query
 
 _LIMIT_SECONDS = 900.0
@@ -224,14 +225,4 @@ def _hot_batches(options: Options) -> list[dict[str, pa.Table]]:
 
 def _batches(regime: Regime, options: Options, seed: int) -> list[dict[str, pa.Table]]:
     query = keyed_query([["k"]] * 3, round(options.window_seconds * _SECOND))
-    regimes, start = [regime] * options.batches, EPOCH * _SECOND
-    found = make_batches(query, regimes, options.batch_seconds, seed, start)
-    return [_instants(batch) for batch in found]
-
-
-def _instants(batch: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    found = {}
-    for name, table in batch.items():
-        at = table.schema.get_field_index("ts")
-        found[name] = table.set_column(at, "ts", table["ts"].cast(pa.timestamp("us", "UTC")))
-    return found
+    return spark_batches(query, [regime] * options.batches, options.batch_seconds, seed)
