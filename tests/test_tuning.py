@@ -118,8 +118,10 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
             "_SOON",
         ),
     ),
-    "hosts.spark.control": ("how far ahead a table is decided", ("_TIMED", "_MOST_AHEAD")),
-    "hosts.spark.moves": ("tries to write a table", ("_ATTEMPTS",)),
+    "hosts.spark.control": (
+        "how far ahead a table is decided, and how much of a log is shown",
+        ("_TIMED", "_MOST_AHEAD", "_LARGE_EVENT"),
+    ),
     "hosts.spark.progress": (SHOWN, ("_DECISIONS",)),
     "node.looks": (COMPUTED, ("_SECOND",)),
     "node.placement": (SHOWN, ("_MOST_NAMED",)),
