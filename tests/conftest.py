@@ -24,7 +24,7 @@ _COMMON = settings(
 )
 settings.register_profile("default", _COMMON, max_examples=100)
 settings.register_profile("ci", _COMMON, max_examples=100, derandomize=True)
-settings.register_profile("quick", _COMMON, max_examples=25, derandomize=True)
+settings.register_profile("quick", _COMMON, max_examples=10, derandomize=True)
 settings.register_profile("thorough", _COMMON, max_examples=1000)
 settings.load_profile(
     os.environ.get("PLAIT_EXAMPLES") or ("ci" if os.environ.get("CI") == "true" else "default")
