@@ -103,6 +103,7 @@ def test_run_shows_the_first_results_and_a_summary(cli: Cli) -> None:
     assert cli.err == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["out.parquet", "out.csv", "out.jsonl"])
 def test_run_writes_what_its_extension_says(cli: Cli, name: str) -> None:
     assert cli.run("--out", name) == 0
@@ -132,6 +133,7 @@ def test_run_takes_the_query_in_three_ways(cli: Cli, monkeypatch: pytest.MonkeyP
     assert "nowhere.sql cannot be read" in cli.fails("run", "nowhere.sql", *STREAMS)
 
 
+@pytest.mark.slow
 def test_run_in_file_order_keeps_late_rows_for_who_asks(cli: Cli) -> None:
     times = [0.0, 5.0, 1.0, 6.0, 2.0, 7.0]
     rows = pa.table({"ts": moments(list(times)), "sym": ["S0"] * 6, "price": [1.0] * 6})
@@ -151,6 +153,7 @@ def test_run_in_file_order_keeps_late_rows_for_who_asks(cli: Cli) -> None:
     assert "late rows" not in cli.out
 
 
+@pytest.mark.slow
 def test_run_sets_malformed_rows_aside(cli: Cli) -> None:
     text = (cli.root / "quotes.csv").read_text()
     lines = text.splitlines()
@@ -212,6 +215,7 @@ def test_run_with_counted_times_and_given_types(cli: Cli) -> None:
     assert "after the year 9999" in cli.fails("run", "-q", query, *streams, "-t", "at:s")
 
 
+@pytest.mark.slow
 def test_run_with_a_plan(cli: Cli) -> None:
     assert cli("explain", "query.sql", *STREAMS, "--json") == 0
     Path("plan.json").write_text(cli.out)
@@ -259,6 +263,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_leaves_nothing_behind(cli: Cli, number: signal.Signals) -> None:
     before = sorted(p.name for p in cli.root.iterdir())
@@ -279,6 +284,7 @@ def test_a_signal_leaves_nothing_behind(cli: Cli, number: signal.Signals) -> Non
     assert sorted(p.name for p in cli.root.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_an_output_never_replaces_an_input(cli: Cli) -> None:
     (cli.root / "soft.csv").symlink_to("quotes.csv")
     (cli.root / "hard.csv").hardlink_to(cli.root / "quotes.csv")
@@ -351,6 +357,7 @@ def test_an_alias_may_be_the_name_of_another_table(cli: Cli) -> None:
 # --- errors ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
@@ -397,6 +404,7 @@ def test_errors_name_the_culprit_and_the_remedy(
         assert part in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "message"),
     [
@@ -443,6 +451,7 @@ def test_explain(cli: Cli) -> None:
     assert explained["plan"]["plan"]["kind"] == "join"
 
 
+@pytest.mark.slow
 def test_generate(cli: Cli) -> None:
     assert cli("generate", "--example") == 0
     Path("spec.json").write_text(cli.out)
@@ -495,6 +504,7 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
     assert time.perf_counter() - begin < 5, "0.3 s on an idle machine"
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error(cli: Cli) -> None:
     process = subprocess.Popen(
         plait("explain", "query.sql", *STREAMS), stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import plait
 
 PRODUCT = Path(plait.__file__).parent
@@ -25,6 +27,7 @@ def classes() -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_class_has_a_name_of_its_own() -> None:
     found = classes()
     assert len(found) > 200, "the product is there"

@@ -81,6 +81,7 @@ def named(path: Path) -> str:
     return path.relative_to(SOURCE).as_posix()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", MODULES, ids=named)
 def test_no_module_makes_code_of_data(path: Path) -> None:
     found = set(found_in(ast.parse(path.read_text(encoding="utf-8"))))

@@ -155,6 +155,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
             yield name, ast.parse(path.read_text())
 
 
+@pytest.mark.slow
 def test_no_module_has_a_size_of_its_own() -> None:
     """A new number belongs into `Tuning`, or into the table above with its reason."""
     found = {(name, number) for name, tree in modules() for number in numbers(tree)}

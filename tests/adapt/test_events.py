@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from plait.adapt.events import Event
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_event_of_a_run_survives_as_a_line(events: list[Event]) -> None:

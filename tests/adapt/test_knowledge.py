@@ -29,6 +29,7 @@ def watched(plan: Node, seconds: int, often: str = "k") -> Knowledge:
     return knowledge
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", list(all_plans(QUERY, orders="default")), ids=str)
 def test_every_plan_tells_the_same_of_the_streams(plan: Node) -> None:
     knowledge = watched(plan, 10)

@@ -191,6 +191,7 @@ def test_an_end_that_nobody_waits_for_changes_nothing() -> None:
 RATES = st.tuples(st.floats(0.0, 200.0), st.floats(0.0, 200.0))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_any_cluster_comes_to_rest_balanced_or_says_why_not(data: st.DataObject) -> None:
@@ -220,6 +221,7 @@ def test_any_cluster_comes_to_rest_balanced_or_says_why_not(data: st.DataObject)
         assert decision["overloaded"] and decision["reasons"]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_no_decision_makes_the_slowest_slower(data: st.DataObject) -> None:

@@ -80,6 +80,7 @@ def test_what_a_later_version_wrote_is_forgotten(version: int) -> None:
     assert Loop.from_dict(later, SETTING) == Loop.of(SETTING)
 
 
+@pytest.mark.slow
 def test_a_loop_goes_on_from_version_1() -> None:
     """The plan under trial is judged by what it took before and after the update."""
     adapting = Adapting(SETTING, cpu=float, state=golden())

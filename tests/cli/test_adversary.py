@@ -60,6 +60,7 @@ FAILURES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", FAILURES, ids=lambda a: ascii(" ".join(a)[-40:]))
 def test_failures_are_clear_and_leave_nothing(
     root: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
@@ -91,6 +92,7 @@ def plait(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "plait", *arguments]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [RUN, ("explain", *RUN[1:]), ("--version",), ("bench", "--list")]
 )
@@ -105,6 +107,7 @@ def test_standard_output_that_is_full(root: Path, command: tuple[str, ...]) -> N
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_standard_output_that_is_closed(root: Path) -> None:
     process = subprocess.Popen(
         plait(*RUN, "-o", "out.csv"), stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -43,6 +43,7 @@ def test_a_contradicted_paper_is_shown_and_does_not_fail(
     assert "0 reproduced, 0 deviates, 1 contradicted" in shown
 
 
+@pytest.mark.slow
 def test_a_claim_of_the_project_that_the_run_contradicts_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

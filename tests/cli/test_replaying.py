@@ -39,6 +39,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "events.jsonl"
 
 
+@pytest.mark.slow
 def test_a_run_writes_what_it_decided(log: Path) -> None:
     events = read_events(log)
     assert events[0].kind == "started" and any(e.kind == "migrated" for e in events)
@@ -56,6 +57,7 @@ def test_the_same_policy_and_another_one(log: Path, tmp_path: Path) -> None:
     assert figures["policy"]["margin"] == 1 and len(figures["decisions"]) == figures["comparisons"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
@@ -75,6 +77,7 @@ def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
     assert done.exit_code != 0 and "cannot be read" in str(done.exception)
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_given_is_kept(log: Path) -> None:
     root = log.parent
     streams = [x for n in ("s0", "s1", "s2") for x in ("-s", f"{n}={root / n}.parquet")]

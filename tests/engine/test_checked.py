@@ -206,10 +206,12 @@ def test_what_breaks_a_clause_is_caught(clause: str) -> None:
         drive(BROKEN[clause], checked=True)
 
 
+@pytest.mark.slow
 def test_what_keeps_the_contract_runs_as_without_checks() -> None:
     assert drive(tree(TreeTactic), checked=True) == drive(tree(TreeTactic), checked=False) > 0
 
 
+@pytest.mark.slow
 def test_unchecked_the_driver_calls_the_tactic_itself() -> None:
     """So checking costs nothing where it is not asked for: what is broken goes unnoticed."""
     assert drive(tree(Twice), checked=False) == 2 * drive(tree(TreeTactic), checked=False)

@@ -213,6 +213,7 @@ def test_arrays_are_let_go_when_their_last_row_is_dropped() -> None:
     assert sizes == [full, full, full * 2 // 3, full // 3, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 10, 100, 341, 1000])
 def test_the_heap_has_room_for_what_is_written(
     length: int, monkeypatch: pytest.MonkeyPatch

@@ -57,6 +57,7 @@ def answers(engine: Engine, batches: range) -> Counter[tuple[object, ...]]:
     return found + results(engine.finish())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", PLANS)
 def test_differential_every_tactic_finds_the_same(which: str) -> None:
     wanted = answers(Engine(QUERY, mjoin(QUERY)), range(9))
@@ -67,6 +68,7 @@ def test_differential_every_tactic_finds_the_same(which: str) -> None:
     assert wanted.total() > 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", PLANS)
 def test_what_was_restored_is_found_but_finds_nothing(which: str) -> None:
     whole, again = (Engine(QUERY, PLANS[which]) for _ in range(2))
@@ -78,6 +80,7 @@ def test_what_was_restored_is_found_but_finds_nothing(which: str) -> None:
     assert answers(again, range(6, 9)) == answers(whole, range(6, 9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", PLANS)
 def test_rows_older_than_the_cutoff_are_gone(which: str) -> None:
     engine = Engine(QUERY, PLANS[which])
@@ -129,6 +132,7 @@ def test_a_router_is_there_if_one_is_at_work() -> None:
     assert engine.router is engine.tactic and not engine.operators
 
 
+@pytest.mark.slow
 def test_the_driver_replaces_a_track_that_has_ended() -> None:
     """Nobody has to ask: from one batch to the next the old plan is gone."""
     old, new = (parse_shape(QUERY, shape) for shape in ("((a b) c)", "(a (b c))"))

@@ -89,6 +89,7 @@ def found(lookup: Lookup, tuples: Tuples, limits: Ids | None = None) -> Counter[
     return answer
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(ROWS, ROWS, st.sampled_from(BOUNDS), st.sampled_from(HASH_BITS), st.sampled_from((1, 2, 99)))
 def test_oracle_a_base_window(
@@ -105,6 +106,7 @@ def test_oracle_a_base_window(
         )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(ROWS, ROWS, ROWS, st.sampled_from(BOUNDS), st.sampled_from(HASH_BITS))
 def test_oracle_a_combined_state(
@@ -132,6 +134,7 @@ def test_oracle_a_combined_state(
     assert found(down, combined) == wanted
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(ROWS, ROWS, st.lists(st.integers(0, 8), min_size=7, max_size=7))
 def test_oracle_only_rows_older_than_the_limit(

@@ -127,6 +127,7 @@ def by_definition(
     return evidence
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     st.tuples(ROWS, ROWS, ROWS),
@@ -149,6 +150,7 @@ def test_oracle_everything_drawn_is_exact(
         assert sample(windows, order, ALL, 0) == wanted
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(), st.integers(0, 5), st.sampled_from(HASH_BITS))
 def test_oracle_the_last_step_finds_the_results(
@@ -199,6 +201,7 @@ def many(seed: int, rows: int, keys: int, span: int) -> Rows:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bounds", "conditions", "keys", "rows"),
     [
@@ -289,6 +292,7 @@ def test_the_seed_decides() -> None:
     assert runs[0] == runs[1] != runs[2]
 
 
+@pytest.mark.slow
 def test_samples_are_drawn_from_all_rows_alike() -> None:
     """Every row of the one side has a key of its own, and is found as often as the others."""
     streams = [[(0, f"{i}", 0, 0) for i in range(8)], [(0, f"{i}", 0, 0) for i in range(8)], []]

@@ -78,6 +78,7 @@ def test_a_limit_is_kept_by_whoever_goes_on() -> None:
         push(read, 1, rows=50_000, keys=50_000)
 
 
+@pytest.mark.slow
 def test_differential_two_plans_beside_each_other() -> None:
     kept, read = Engine(QUERY, TREE), Engine(QUERY, TREE)
     for number in range(20):

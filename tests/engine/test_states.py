@@ -9,6 +9,7 @@ from itertools import takewhile
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -312,6 +313,7 @@ def test_whatever_is_dead_is_gone_in_the_end() -> None:
     assert (len(pairs.state), [len(base) for base in pairs.bases]) == (0, [0, 0])
 
 
+@pytest.mark.slow
 def test_dead_rows_behind_a_live_one_are_compacted_away() -> None:
     """A pair far ahead stays alive at the front, while thousands of others come and die."""
     pairs = Pairs(query_of(global_window(3, 2)))

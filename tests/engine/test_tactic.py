@@ -24,6 +24,8 @@ from plait.plan.jtree import mjoin, parse_shape
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.tuning import Tuning
 
+pytestmark = pytest.mark.slow
+
 QUERY = clique(3)
 SECOND = 1_000_000
 TREE, OTHER = (parse_shape(QUERY, shape) for shape in ("((a b) c)", "(a (b c))"))

@@ -62,6 +62,7 @@ def _go_on(places: Places, token: str, answer: Connection) -> None:
     answer.send(os.getpid())
 
 
+@pytest.mark.slow
 def test_another_process_goes_on_and_hands_back(places: Places) -> None:
     arena = Arena("run", places)
     live = fresh(arena, "first")

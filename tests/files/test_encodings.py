@@ -75,6 +75,7 @@ def asked(key: object, value: object) -> plait.query.builder.JoinBuilder:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("batch_rows", [1, 3, 100])
 @pytest.mark.parametrize("name", ENCODED)

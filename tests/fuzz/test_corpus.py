@@ -47,6 +47,7 @@ def test_every_target_has_a_corpus() -> None:
     assert set(TARGETS) == set(NAMES) == {path.name for path in CORPUS.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_the_corpus_raises_nothing_and_counts_every_row(path: Path) -> None:
     data = path.read_bytes()
@@ -68,6 +69,7 @@ def test_oracle_json_lines_that_are_made_up(choice: int, text: str, more: bytes)
     TARGETS["jsonl"](bytes([choice]) + text.encode() + more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32))

@@ -33,5 +33,6 @@ def _faults(keep: bool) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.slow
 def test_freed_memory_is_used_again() -> None:
     assert 10 * _faults(keep=True) < _faults(keep=False)

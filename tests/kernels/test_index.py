@@ -130,6 +130,7 @@ PROBES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 14), st.integers(-
 """(key, lo after the cutoff, hi after the cutoff)."""
 
 
+@pytest.mark.slow
 @settings(max_examples=70)
 @given(
     st.lists(st.tuples(ROWS, st.integers(0, 4), PROBES), max_size=6),
@@ -153,6 +154,7 @@ def test_oracle_probe_while_rows_come_and_go(
         chains.expire(cutoff)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["ascending", "shuffled", "tied"])
 @pytest.mark.parametrize("keys", [1, 1000])
 @pytest.mark.parametrize("first_id", FIRST_IDS)
@@ -265,11 +267,13 @@ def test_rows_in_order_are_skipped_in_logarithmic_time() -> None:
     assert _most_visited(chains, MANY) <= 5 + 4 * log2(MANY)
 
 
+@pytest.mark.slow
 def test_rows_in_random_order_are_skipped_in_polylogarithmic_time() -> None:
     chains = _one_key(np.random.default_rng(1).permutation(MANY), MANY)
     assert _most_visited(chains, MANY) <= 4 * log2(MANY) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [1, 100])
 @pytest.mark.parametrize("arrival", ["a late half", "two fronts", "small disorder"])
 def test_no_order_of_arrival_makes_a_chain_linear(arrival: str, block: int) -> None:

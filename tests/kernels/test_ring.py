@@ -114,6 +114,7 @@ def test_a_growing_ring_has_a_sixteenth_to_spare() -> None:
     assert len(ring.columns["v"]) == ring.capacity
 
 
+@pytest.mark.slow
 def test_growing_costs_a_few_moves_per_row() -> None:
     """Amortised: the rows copied by all resizes together stay within a multiple of the rows."""
     ring = Ring()

@@ -129,6 +129,7 @@ OPERATIONS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(
     OPERATIONS,
@@ -353,6 +354,7 @@ def test_row_bytes_counts_what_the_owner_adds() -> None:
     assert window.row_bytes == 3 * 8 + 1 + 16
 
 
+@pytest.mark.slow
 def test_rows_that_come_ever_older_are_linked_anew() -> None:
     """Without it, each would have to pass all the others."""
     rows = 20_000

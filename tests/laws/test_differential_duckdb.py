@@ -142,6 +142,7 @@ def _run(
     return results.num_rows, checksum(results)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_differential_duckdb(shape: str) -> None:
     specs, query = SHAPES[shape]()

@@ -10,6 +10,7 @@ from plait.workshop.laws.histories import History, cases, crowds
 from plait.workshop.laws.hosts import HOSTS, assert_lawful_on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", HOSTS)
 @settings(max_examples=60)
 @given(history=st.one_of(cases(late=True), crowds(late=True)), seed=st.integers(0, 2**32))

@@ -23,6 +23,8 @@ from plait.workshop.laws.checks import Late, assert_lawful
 from plait.workshop.laws.histories import History, Row, cases, crowds
 from plait.workshop.oracle.answer import oracle, split_late
 
+pytestmark = pytest.mark.slow
+
 
 @given(cases())
 def test_oracle_every_split_and_order(history: History) -> None:

@@ -26,6 +26,7 @@ def _all_of(history: History, hash_bits: int, orders: str) -> None:
         assert_lawful(history, plan, hash_bits=hash_bits, answer=answer)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(cases(streams=st.integers(2, 3)), COLLIDING)
 def test_oracle_all_plans_of_two_and_three_streams(history: History, hash_bits: int) -> None:

@@ -17,6 +17,8 @@ from plait.workshop.laws.checks import assert_lawful, difference, expected
 from plait.workshop.laws.histories import History, cases, crowds
 from plait.workshop.oracle.answer import Result, multiset
 
+pytestmark = pytest.mark.slow
+
 SEEDS = st.integers(0, 10**6)
 
 

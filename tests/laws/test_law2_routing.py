@@ -30,6 +30,7 @@ ROUTERS: st.SearchStrategy[Routed] = st.one_of(TEDDIES, TEDDIES, EDDIES)
 COLLIDING = st.sampled_from((64, 64, 0))
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(cases(streams=st.integers(2, 4)), SEEDS)
 def test_oracle_every_policy_and_packet_size(history: History, seed: int) -> None:

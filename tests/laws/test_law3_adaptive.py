@@ -28,6 +28,8 @@ from plait.workshop.laws.policies import Lies, eager
 from plait.workshop.laws.processors import Cluster
 from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
 
+pytestmark = pytest.mark.slow
+
 SEEDS = st.integers(0, 2**32)
 LIES = Lies(1)
 

@@ -33,6 +33,8 @@ from plait.workshop.laws.lagging import lagging_history
 from plait.workshop.laws.processors import Cluster
 from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
 
+pytestmark = pytest.mark.slow
+
 SEEDS = st.integers(0, 10**6)
 WAYS: list[tuple[Strategy, ResultOrder]] = [
     ("parallel-track", "any"),

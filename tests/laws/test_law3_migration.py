@@ -37,6 +37,8 @@ from plait.workshop.laws.lagging import lagging_history
 from plait.workshop.laws.processors import Cluster
 from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
 
+pytestmark = pytest.mark.slow
+
 Way = tuple[Strategy, ResultOrder]
 MOVING: Way = ("moving-state", "any")
 PARALLEL: Way = ("parallel-track", "any")

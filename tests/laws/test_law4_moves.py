@@ -25,6 +25,8 @@ from plait.workshop.laws.tunings import drawn_tuning
 from plait.workshop.oracle.answer import multiset
 from plait.workshop.workloads.keyed import keyed_query
 
+pytestmark = pytest.mark.slow
+
 SEEDS = st.integers(0, 2**32)
 
 

@@ -39,6 +39,8 @@ from plait.workshop.laws.processors import Cluster
 from plait.workshop.laws.tunings import drawn_tuning
 from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
 
+pytestmark = pytest.mark.slow
+
 LOOSE = Policy(confidence=0.0, margin=0.0, least=0.0, payback=0.0, confirm=1, drift=0.0)
 """Goes over to another plan at the least occasion."""
 

@@ -14,6 +14,8 @@ from plait.node.store import Engines, OwnEngines
 from plait.workshop.laws.checks import assert_lawful_on_processors
 from plait.workshop.laws.histories import History, cases, crowds
 
+pytestmark = pytest.mark.slow
+
 
 @settings(max_examples=60)
 @given(cases(late=True), st.integers(1, 5), st.integers(0, 2**32))

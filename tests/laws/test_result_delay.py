@@ -15,6 +15,7 @@ from plait.query.query import Output
 from plait.workshop.laws.histories import History, cases
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(late=True), st.data())
 def test_results_are_never_later_than_said(history: History, data: st.DataObject) -> None:

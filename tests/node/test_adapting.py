@@ -47,6 +47,7 @@ def kinds(events: list[Event], kind: str) -> list[Event]:
     return [event for event in events if event.kind == kind]
 
 
+@pytest.mark.slow
 def test_a_flip_is_followed() -> None:
     run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
     found = results(run, 30)
@@ -60,6 +61,7 @@ def test_a_flip_is_followed() -> None:
     assert all(event.data["decision"]["reasons"] for event in compared)
 
 
+@pytest.mark.slow
 def test_a_large_batch_is_not_joined_to_its_end_by_the_wrong_plan() -> None:
     told = batches(24, lambda s: "k" if s < 16 else "m")
     large = [
@@ -93,6 +95,7 @@ def swapped(knowledge: Knowledge, query: Query, least: float) -> Statistics:
     )
 
 
+@pytest.mark.slow
 def test_the_guard_takes_back_what_lies_have_done() -> None:
     policy = replace(QUICK, confidence=0.01)
     run = LocalRun(QUERY, FIRST, adapt=Setting(QUERY, policy, Budget(), DEFAULT, swapped))
@@ -108,6 +111,7 @@ def test_the_guard_takes_back_what_lies_have_done() -> None:
     assert all(b > 1.5 * a for a, b in pairwise(waits)), "it backs off"
 
 
+@pytest.mark.slow
 def test_memory_is_kept_while_a_plan_fits() -> None:
     free = LocalRun(QUERY, SECOND)
     peak, least = 0, 0
@@ -154,6 +158,7 @@ class Bare:
         yield from ()
 
 
+@pytest.mark.slow
 def test_a_loop_goes_on_elsewhere() -> None:
     """As on Spark: after every batch it is plain data and nothing else."""
     setting = Setting(QUERY, QUICK, Budget(), DEFAULT)
@@ -172,6 +177,7 @@ def test_a_loop_goes_on_elsewhere() -> None:
     assert found == results(LocalRun(QUERY, FIRST), 30)
 
 
+@pytest.mark.slow
 def test_a_plan_that_somebody_gave_is_kept_until_it_is_released() -> None:
     run = LocalRun(QUERY, FIRST, adapt=QUICK, costs=DEFAULT)
     told = batches(24, lambda _: "m")
@@ -203,6 +209,7 @@ FIRST_OFTEN = ["k"] * 10 + ["m"] * 10
 """Whose matches are frequent in each second of a flip."""
 
 
+@pytest.mark.slow
 def test_what_waited_in_an_engine_that_is_replaced_comes_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -225,6 +232,7 @@ def test_what_waited_in_an_engine_that_is_replaced_comes_out(
     assert run.counts.results == wanted + 3 * len(run.migrations)
 
 
+@pytest.mark.slow
 def test_a_migration_that_is_refused_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> MigrationDone:
         raise MigrationError("there is no room", remedy="wait")
@@ -244,6 +252,7 @@ def test_a_migration_that_is_refused_changes_nothing(monkeypatch: pytest.MonkeyP
     assert cluster.reports[0].plan == str(FIRST)
 
 
+@pytest.mark.slow
 def test_the_host_is_told_where_a_decision_stands() -> None:
     passed: list[str] = []
     setting = Setting(QUERY, QUICK, Budget(), DEFAULT)

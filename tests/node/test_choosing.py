@@ -28,6 +28,7 @@ def run_of(domain: int = 200, rows: int = 2_000) -> LocalRun:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["(s0 (s1 (s2 s3)))", "((s0 s1) (s2 s3))", "((s0 (s1 s2)) s3)"])
 def test_estimates_are_near_what_recomputing_finds(shape: str) -> None:
     run = run_of()

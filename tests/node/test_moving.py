@@ -148,6 +148,7 @@ def test_oracle_rows_that_come_while_groups_are_exported() -> None:
     assert not story.cluster.reports[0].groups.get("s0", {}).get(0)
 
 
+@pytest.mark.slow
 def test_oracle_a_group_that_is_spread_and_put_together_elsewhere() -> None:
     story = Story()
     story.batches(3)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from plait.node.progress import progress
 from plait.node.report import Report
@@ -59,6 +60,7 @@ def test_counts_of_all_processors_are_those_of_the_query() -> None:
     assert last.milliseconds == {"addBatch": 7}
 
 
+@pytest.mark.slow
 def test_totals_need_the_last_batch_only() -> None:
     _, reports = run([[1]] * 150, [20 * n for n in range(150)])
     everything, remembered = progress(numbered(reports)), progress(numbered(reports)[-100:])

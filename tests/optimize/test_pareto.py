@@ -31,6 +31,7 @@ def test_the_frontier_is_that_of_all_plans(joins: Joins, unit: str) -> None:
         assert a == pytest.approx(b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [3, 4, 5, 6])
 def test_the_verdict_is_that_of_the_paper(streams: int) -> None:
     verdicts = []

@@ -17,6 +17,7 @@ from plait.plan.jtree import check_plan
 from plait.workshop.experiments.qualified_settings import draw
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [3, 4, 5, 6])
 def test_wherever_a_plan_exists_one_is_found(streams: int) -> None:
     answers: Counter[str] = Counter()

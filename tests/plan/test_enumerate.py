@@ -205,6 +205,7 @@ def test_canonical_keeps_what_each_input_probes() -> None:
     assert canonical(query, plan) == Join(tuple(map(Leaf, "abc")), ((2, 1), (2, 0), (1, 0)))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.sampled_from([g(n) for g in (clique, chain, star, cycle) for n in (2, 5, 8, 10)]))
 def test_a_sampled_plan_is_legal_and_canonical(query: Query) -> None:
@@ -225,6 +226,7 @@ def test_sampled_shapes_are_equally_likely(query: Query) -> None:
     assert all(14 <= n <= 106 for n in drawn.values())
 
 
+@pytest.mark.slow
 def test_sampled_orders_are_equally_likely() -> None:
     query = star(4)
     random = Random(7)

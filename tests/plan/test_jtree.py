@@ -156,6 +156,7 @@ def test_a_key_may_tie_a_joined_pair_to_a_third() -> None:
     check_plan(query, Join((AB, C), ((1,), (0,))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [4, 3_000, 1_000_000])
 def test_a_shape_of_more_levels_than_streams_is_refused(levels: int) -> None:
     query = chain(3)

@@ -224,6 +224,7 @@ def _name(value: object) -> str:
     return getattr(value, "__name__", None) or repr(value)[:20]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", TEXT_DOORS, ids=_name)
 def test_a_text_means_the_same_plan_everywhere(
     doors: Doors, door: Callable[[Doors, str], str]
@@ -231,6 +232,7 @@ def test_a_text_means_the_same_plan_everywhere(
     assert {text: door(doors, text) for text in ACCEPTED} == ACCEPTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", TEXT_DOORS, ids=_name)
 def test_a_text_that_is_no_plan_is_refused_everywhere_in_the_same_words(
     doors: Doors, door: Callable[[Doors, str], str]
@@ -256,6 +258,7 @@ def test_a_value_is_the_same_plan_everywhere(
             door(doors, given)
 
 
+@pytest.mark.slow
 def test_a_running_query_reads_the_same_plans_but_takes_only_trees(doors: Doors) -> None:
     trees = {text: plan for text, plan in ACCEPTED.items() if plan.startswith("(")}
     assert {text: doors.migrate(text) for text in trees} == trees

@@ -242,6 +242,7 @@ def test_what_is_wrong_is_refused_at_the_call(
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_importing_plait_is_cheap() -> None:
     code = (
         "import sys, plait; assert plait.__version__; plait.errors.PlaitError; "

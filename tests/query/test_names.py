@@ -99,6 +99,7 @@ def test_no_two_leaves_have_one_text() -> None:
     assert [text for text, times in texts.items() if times > 1] == []
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(_EXPRESSIONS, _EXPRESSIONS)
 def test_different_expressions_have_different_texts(one: Expr, other: Expr) -> None:

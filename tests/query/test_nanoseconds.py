@@ -59,6 +59,7 @@ def asked(condition: str, left: str, right: str) -> Query:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("left", "right"), [("ns", "ns"), ("ns", "us"), ("us", "ns")])
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_oracle_conditions_on_nanoseconds(condition: str, left: str, right: str) -> None:

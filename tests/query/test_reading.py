@@ -49,6 +49,7 @@ def test_long_values_are_shortened() -> None:
     assert shown({1}) == '"{1}"'
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_is_still_refused() -> None:
     deep: object = 1
     for _ in range(100_000):

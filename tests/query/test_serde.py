@@ -316,6 +316,7 @@ def test_what_is_no_object_is_refused(data: object) -> None:
         query_from_dict(data)
 
 
+@pytest.mark.slow
 def test_an_expression_without_end_is_refused() -> None:
     data: Data = query_to_dict(trades_quotes_news)
     expr: Data = {"column": ["trades", "price"]}

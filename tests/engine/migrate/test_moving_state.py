@@ -67,6 +67,7 @@ def live(tree: TreeTactic) -> dict[frozenset[int], Counter[tuple[int, ...]]]:
     return found
 
 
+@pytest.mark.slow
 def test_matching_states_are_handed_over_and_not_copied() -> None:
     query, batches = workload()
     run = run_to(query, "(((s0 s1) s2) s3)", batches)
@@ -88,6 +89,7 @@ def test_matching_states_are_handed_over_and_not_copied() -> None:
     assert new.windows is old.windows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -129,6 +131,7 @@ def test_recomputed_rows_stand_in_the_order_of_time() -> None:
         assert behind.max() <= np.ptp(latest) / (len(latest) // 4) * 2
 
 
+@pytest.mark.slow
 def test_a_shared_state_gets_the_index_it_lacks_and_loses_the_one_it_does_not_need() -> None:
     """b⋈c is looked up by a with one key, and by d with another."""
     query, batches = workload()
@@ -195,6 +198,7 @@ def test_a_combination_whose_part_was_purged_has_no_future() -> None:
     assert seen, "no combination outlived its parts: the case was not met"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("new", ["(s0 (s1 s2))", "((s0 s2) s1)", "(s0 s1 s2)"])
 def test_oracle_discarding_a_state_with_purged_parts_loses_nothing(new: str) -> None:
     query, batches = workload([["k"]] * 3, domain=60)

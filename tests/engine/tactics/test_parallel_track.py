@@ -132,6 +132,7 @@ def test_old_combinations_are_dead_when_the_old_plan_goes() -> None:
     assert len(state) and alive.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["any", "timestamp"])
 def test_each_plan_finds_its_own_results(order: str) -> None:
     """The old plan all with an old tuple, the new plan all without; together each once."""
@@ -225,6 +226,7 @@ def test_tuples_are_stored_once_and_operations_are_told_apart() -> None:
     assert streams == [("s0",), ("s1",), ("s2",), ("s1", "s2"), ("s0", "s1")]
 
 
+@pytest.mark.slow
 def test_lookups_of_the_new_plan_do_not_walk_over_old_rows() -> None:
     """Its first batch looks at about as few rows as the first batch of a run."""
     query, batches = workload(domain=2)
@@ -239,6 +241,7 @@ def test_lookups_of_the_new_plan_do_not_walk_over_old_rows() -> None:
     assert visits[0] <= 1.1 * visits[1]
 
 
+@pytest.mark.slow
 def test_both_plans_count_towards_the_memory_limit() -> None:
     query, batches = workload(domain=5)
     plans = [parse_shape(query, shape) for shape in (OLD, NEW)]
@@ -347,6 +350,7 @@ def outside(query: Query, engine: Engine, shapes: tuple[str, str]) -> list[Opera
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", INSIDE)
 def test_joins_and_states_outside_of_a_box_run_on(which: str) -> None:
     """They are the same objects all the time, and nothing of them is computed again."""
@@ -378,6 +382,7 @@ def test_joins_and_states_outside_of_a_box_run_on(which: str) -> None:
     assert between <= {id(state) for state in run.engine.states()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", INSIDE)
 def test_differential_joins_outside_of_a_box_do_no_more_than_without_it(which: str) -> None:
     """Whatever old and new boxes put out enters the plan above them once."""

@@ -41,6 +41,7 @@ def answers(
     return found, router
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.sampled_from(([["a"], ["a", "b"], ["b"]], CLIQUE, [["k"]] * 2)),
@@ -77,6 +78,7 @@ def test_a_lottery_learns_on_compiled_ways() -> None:
     assert dict(saved["balance"]).keys() == {0, 1}
 
 
+@pytest.mark.slow
 def test_draws_follow_from_the_seed() -> None:
     def decisions(seed: int) -> list[int]:
         plan = Eddies(policy="random", seed=seed)

@@ -7,6 +7,7 @@ from itertools import count
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -120,6 +121,7 @@ def test_a_batch_is_worked_off_unless_patience_says_otherwise() -> None:
         assert results == n**3
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_by_packets_not_by_the_result() -> None:
     """One key: every visit multiplies; what waits stays within a few packets a history."""
     settings = Teddies(packet_limit=8, intake=30)
@@ -131,6 +133,7 @@ def test_memory_is_bounded_by_packets_not_by_the_result() -> None:
     assert most <= 4 * 8 + 16 + 64
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     crowds(streams=st.integers(2, 4)),

@@ -159,6 +159,7 @@ def drive(query: Query, shape: str = "(a b c)", *, hash_bits: int = 64) -> Drive
 # --- exact results --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("bounds", [global_window(3, WINDOW), UNEVEN], ids=["global", "uneven"])
 @pytest.mark.parametrize("hash_bits", [64, 0])
@@ -175,6 +176,7 @@ def test_oracle_long_histories(shape: str, bounds: Sequence[Constraint], hash_bi
         assert sorted(driver.results) == wanted, f"{count} batches"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_oracle_a_hot_key(shape: str) -> None:
     query = query_of(delay=12)
@@ -237,6 +239,7 @@ def test_a_large_batch_never_needs_a_window_of_its_own_size() -> None:
     assert max(base.window.ring.capacity for base in driver.engine.bases) < rows / 2
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(cases(), st.integers(0, 10**6), st.sampled_from((1, 2, 3)))
 def test_differential_the_smallest_portions(history: History, seed: int, portion: int) -> None:
@@ -259,6 +262,7 @@ def test_results_come_in_portions() -> None:
         assert max(driver.batch_sizes) < 100
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(cases(), st.integers(0, 10**6))
 def test_differential_the_order_in_which_a_batch_names_its_streams(
@@ -302,6 +306,7 @@ def test_oracle_an_engine_goes_on_from_the_windows_of_another(bounds: Sequence[C
     assert sorted(driver.results) == brute(query, streams)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_oracle_a_restored_engine_finds_what_is_left_to_find(shape: str) -> None:
     query = query_of(delay=12)
@@ -351,6 +356,7 @@ def _last(counted: InputCounters) -> int:
     return counted.steps[-1].matches
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(cases(late=True), st.integers(0, 10**6), st.sampled_from((64, 0)))
 def test_counters_add_up(history: History, seed: int, hash_bits: int) -> None:
@@ -385,6 +391,7 @@ def steady(number: int, rows: int, keys: str) -> pa.Table:
     return pa.table({"ts": stamps, "k": names, "id": pa.array(times)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "keys"), [*((shape, "few") for shape in SHAPES), *((s, "new") for s in SHAPES[:2])]
 )

@@ -119,6 +119,7 @@ def test_a_number_that_comes_later_and_does_not_fit_is_set_aside(tmp_path: Path)
     assert reasons(source) == [(2, f"k is {10**38}, not decimal128(38, 0)"[:200])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block_bytes", [1, 100, 1 << 20])
 def test_deep_nesting_is_set_aside_before_it_is_parsed(tmp_path: Path, block_bytes: int) -> None:
     deep = "[" * 100_000 + "]" * 100_000

@@ -83,6 +83,7 @@ def plan(run: LocalRun, shape: str) -> Node:
     return parse_shape(run.query, shape)
 
 
+@pytest.mark.slow
 def test_moving_state_is_done_at_once() -> None:
     run, to_come = running()
     done = run.migrate(plan(run, NEW))
@@ -97,6 +98,7 @@ def test_moving_state_is_done_at_once() -> None:
     assert run.counts.results == the_answer() > 0
 
 
+@pytest.mark.slow
 def test_migrations_while_one_is_under_way_are_queued_in_order() -> None:
     run, to_come = running()
     first = run.migrate(plan(run, NEW), "parallel-track")
@@ -115,6 +117,7 @@ def test_migrations_while_one_is_under_way_are_queued_in_order() -> None:
     assert run.counts.results == the_answer()
 
 
+@pytest.mark.slow
 def test_a_queued_migration_that_does_not_fit_is_refused_and_the_query_runs_on() -> None:
     free, to_come = running(THIRD)
     limit = free.engine.nbytes
@@ -144,6 +147,7 @@ def test_results_that_waited_in_a_router_come_with_the_next_batch() -> None:
     assert run.counts.results == the_answer()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("under_way", [False, True])
 def test_bad_requests_are_refused_with_the_difference_and_the_query_runs_on(
     under_way: bool,
@@ -178,6 +182,7 @@ def test_bad_requests_are_refused_with_the_difference_and_the_query_runs_on(
     assert run.counts.results == the_answer()
 
 
+@pytest.mark.slow
 def test_in_the_middle_of_a_batch_a_migration_waits_for_its_end() -> None:
     run, to_come = running()
     results = run.stream(next(to_come))
@@ -193,6 +198,7 @@ def test_in_the_middle_of_a_batch_a_migration_waits_for_its_end() -> None:
     assert run.counts.results == the_answer()
 
 
+@pytest.mark.slow
 def test_a_query_that_has_finished_is_not_migrated() -> None:
     run, to_come = running()
     for batch in to_come:

@@ -78,6 +78,7 @@ def test_every_row_is_in_one_batch(
     assert all(sum(t.num_rows for t in batch.values()) for batch in found)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(STREAMS, st.sampled_from([{"batch_rows": 4}, {"batch_seconds": 5e-6}]))
 def test_streams_advance_together(
@@ -88,6 +89,7 @@ def test_streams_advance_together(
         assert max(before) <= min(after)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(STREAMS)
 def test_batches_by_rows_are_full_and_those_by_time_are_short(
@@ -106,6 +108,7 @@ def test_batches_by_time_begin_at_the_earliest_event() -> None:
     assert [sorted(times_of(batch)) for batch in found] == [[3, 4, 5], [9], [30]]
 
 
+@pytest.mark.slow
 @given(STREAMS, st.sampled_from(ORDERS), st.integers(1, 9), st.lists(st.integers(1, 9), min_size=2))
 def test_batches_depend_neither_on_chunks_nor_on_rows_without_time(
     streams: list[list[int | None]], order: Order, batch_rows: int, sizes: list[int]

@@ -44,6 +44,7 @@ def asked(a: pa.Table, b: pa.Table, delay: str = "3 seconds") -> JoinBuilder:
     )
 
 
+@pytest.mark.slow
 @given(ROWS, ROWS, st.integers(1, 20))
 @settings(max_examples=50)
 def test_oracle_event_time_order_joins_every_row(a: Pairs, b: Pairs, rows: int) -> None:
@@ -54,6 +55,7 @@ def test_oracle_event_time_order_joins_every_row(a: Pairs, b: Pairs, rows: int) 
     assert found.counts.null_times["a"] == sum(t is None for t, _ in a)
 
 
+@pytest.mark.slow
 @given(ROWS, ROWS, st.integers(1, 20))
 @settings(max_examples=50)
 def test_oracle_file_order_joins_the_rows_on_time(a: Pairs, b: Pairs, rows: int) -> None:
@@ -112,6 +114,7 @@ def sprinkled(draw: st.DrawFn) -> tuple[pa.Table, pa.Table, int]:
     return without, mixed.set_column(2, "n", numbers), len(places)
 
 
+@pytest.mark.slow
 @given(
     sprinkled(),
     sprinkled(),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import weakref
 
+import pytest
+
 from plait.hosts.spark.worker import settle
 
 
@@ -15,6 +17,7 @@ class _Knot:
         self.me = self
 
 
+@pytest.mark.slow
 def test_a_worker_settles_once() -> None:
     settle.cache_clear()
     try:

@@ -31,6 +31,7 @@ def one_by_one(given: dict[str, pa.Table]) -> list[tuple[str, pa.Table]]:
     return [(name, given[name].slice(i, 1)) for _, name, i in sorted(times)]
 
 
+@pytest.mark.slow
 def test_oracle_nested_loops_compare_every_pair_in_the_window() -> None:
     """Tuple by tuple, the account is what looping over the windows would have compared."""
     query = chain(2)
@@ -49,6 +50,7 @@ def test_oracle_nested_loops_compare_every_pair_in_the_window() -> None:
     assert charged > 1000
 
 
+@pytest.mark.slow
 def test_hash_joins_pay_for_what_they_find() -> None:
     query = chain(2)
     run = LocalRun(query, parse_shape(query, "(a b)"))
@@ -77,6 +79,7 @@ def test_the_prices_of_batches_are_left_out() -> None:
     assert totals[0] == totals[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("account", ["hash", "nested-loop"])
 def test_moving_state_is_charged_for_what_it_recomputes(account: Account) -> None:
     query = chain(4)

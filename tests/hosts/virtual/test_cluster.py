@@ -18,6 +18,8 @@ from plait.protocol.messages import Protocol
 from plait.query.query import Query
 from plait.workshop.workloads.keyed import keyed_query, keyed_tables
 
+pytestmark = pytest.mark.slow
+
 WINDOW = 1_000_000
 LEFT, RIGHT = "((s0 s1) s2)", "(s0 (s1 s2))"
 

@@ -15,6 +15,8 @@ from plait.plan.text import read_tree
 from plait.protocol.messages import Protocol
 from plait.workshop.workloads.keyed import keyed_query, keyed_tables
 
+pytestmark = pytest.mark.slow
+
 QUERY = keyed_query([["k"]] * 3, 1_000_000)
 LEFT = read_tree(QUERY, "((s0 s1) s2)")
 SELECTIVITIES = {str(e): 1 / 400 for e in QUERY.equalities}

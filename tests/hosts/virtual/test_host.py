@@ -77,6 +77,7 @@ def virtual(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("purge", ["watermark", "lemma"])
 @pytest.mark.parametrize("clean", ["work-off", "take-over"])
 @pytest.mark.parametrize("order", ["any", "timestamp"])
@@ -98,6 +99,7 @@ def test_differential_migrations_change_no_result(
     assert run.done
 
 
+@pytest.mark.slow
 def test_the_same_run_twice_is_the_same() -> None:
     query = four()
     traces: list[Trace] = []
@@ -136,6 +138,7 @@ def test_a_fast_machine_waits_for_the_streams() -> None:
     assert max(trace.queued([1.0, 2.0, 3.0])) <= 4
 
 
+@pytest.mark.slow
 def test_conservation_of_rows() -> None:
     query = four()
     given = streams(query)
@@ -153,6 +156,7 @@ def test_conservation_of_rows() -> None:
     assert run.queued == 0
 
 
+@pytest.mark.slow
 def test_moving_state_works_off_what_waits_or_takes_it_over() -> None:
     query = four()
     given = streams(query, rate=10.0)
@@ -176,6 +180,7 @@ def test_moving_state_works_off_what_waits_or_takes_it_over() -> None:
     assert still[0] == still[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "windows"), [(OLD, 2.0), ("(a b c d)", 1.0)])
 def test_a_parallel_track_takes_one_window_or_two(shape: str, windows: float) -> None:
     query = four()
@@ -188,6 +193,7 @@ def test_a_parallel_track_takes_one_window_or_two(shape: str, windows: float) ->
     assert trace.migration.length == pytest.approx(windows, rel=0.1)
 
 
+@pytest.mark.slow
 def test_by_watermarks_old_tuples_are_gone_after_one_window() -> None:
     query = four()
     run = VirtualRun(query, parse_shape(query, OLD), streams(query, rate=40.0),

@@ -57,6 +57,7 @@ def test_a_stopped_run_counts_for_the_phases_it_finished() -> None:
     assert "stopped after 1 batches" in found.figures("a")["seconds"]
 
 
+@pytest.mark.slow
 def test_measuring_sums_up_by_phase_and_counts_results() -> None:
     given = course()
     plan = parse_shape(given.query, "((s0 s1) s2)")
@@ -69,6 +70,7 @@ def test_measuring_sums_up_by_phase_and_counts_results() -> None:
     assert found.results == sum(run.push(batch).num_rows for batch in given.batches) > 0
 
 
+@pytest.mark.slow
 def test_a_partition_begins_with_a_run_of_its_own() -> None:
     whole, parts = course(), course(starts=(0, 2))
     runs = []
@@ -81,6 +83,7 @@ def test_a_partition_begins_with_a_run_of_its_own() -> None:
     assert [run.counts.batches for run in runs] == [2, 2, 4]
 
 
+@pytest.mark.slow
 def test_a_migration_is_a_move_at_its_batch() -> None:
     given = course(starts=(0, 2))
     plans = [parse_shape(given.query, text) for text in ("(s0 s1 s2)", "((s0 s1) s2)")]
@@ -96,6 +99,7 @@ def test_a_migration_is_a_move_at_its_batch() -> None:
     assert found.plan == "((s0 s1) s2), ((s0 s1) s2)"
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_stopped() -> None:
     given = course()
     assert measure(given, partial(LocalRun, given.query), limit=0.0).stopped
@@ -105,6 +109,7 @@ def test_what_takes_too_long_is_stopped() -> None:
     assert found.runs["b"][0].phases[1] == math.inf
 
 
+@pytest.mark.slow
 def test_in_turn_each_system_is_first_and_all_take_every_batch() -> None:
     given = course(batches=6)
     took: list[str] = []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from plait.workshop.bench.migrate_pause import Options, migrate_pause
 
 
+@pytest.mark.slow
 def test_it_measures_both_strategies() -> None:
     options = Options(
         rows=3_000, window_rows=1_000, window_batches=5, batches=4, repeats=1, runtimes="local"

@@ -20,6 +20,7 @@ def written(report: Report, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_series_become_lines(tmp_path: Path) -> None:
     report = Report("cape/fig9", {})
     report.series.append(Series("one", (1, 2, 3), (1.0, 2.0, 3.0), "ns per row", "streams"))
@@ -35,6 +36,7 @@ def test_each_unit_has_its_panel(tmp_path: Path) -> None:
     assert width(written(two, tmp_path)) == 2 * width(written(one, tmp_path))
 
 
+@pytest.mark.slow
 def test_marks_dashes_logarithms_and_long_legends(tmp_path: Path) -> None:
     plain, marked = Report("plain", {}), Report("marked", {})
     for report in (plain, marked):
@@ -49,6 +51,7 @@ def test_marks_dashes_logarithms_and_long_legends(tmp_path: Path) -> None:
     assert first.read_bytes() != second.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [0, 1])
 def test_axes_may_be_logarithmic_even_with_a_zero(tmp_path: Path, least: int) -> None:
     report = Report("one", {})

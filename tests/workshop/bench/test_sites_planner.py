@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from plait.optimize.site_greedy import greedy
 from plait.plan.sites import steps
 from plait.workshop.bench.sites_planner import Options, sites_planner, slow_link
 
 
+@pytest.mark.slow
 def test_it_compares_every_setting_with_the_best(tmp_path: Path) -> None:
     report = sites_planner(Options(settings=12, most=4, planned=5, repeats=2), lambda _: None)
     assert [claim.id for claim in report.claims] == [

@@ -76,6 +76,7 @@ def test_a_migration_is_measured_from_its_request_to_its_end() -> None:
     assert behind.clean > behind.move
 
 
+@pytest.mark.slow
 def test_oracle_nested_loops_keep_what_the_engine_recomputes() -> None:
     mine, theirs = 0, 0
     for seed in range(4):

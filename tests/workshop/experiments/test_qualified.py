@@ -40,6 +40,7 @@ def test_settings_are_as_the_paper_draws_them() -> None:
     assert draw(4, 0) != draw(4, 1) != draw(4, 0, seed=2)
 
 
+@pytest.mark.slow
 def test_the_frameworks_find_what_exists() -> None:
     report = fig13b(FindOptions(most=5, settings=15), _quiet)
     assert report.holds
@@ -48,6 +49,7 @@ def test_the_frameworks_find_what_exists() -> None:
     assert list(report.series[-1].y) == [100.0] * 3
 
 
+@pytest.mark.slow
 def test_the_printed_algorithm_gives_up_where_ours_goes_on() -> None:
     missed = 0
     for number in range(60):
@@ -63,6 +65,7 @@ def test_both_verdicts_occur() -> None:
     assert fig13c(FindOptions(most=4, settings=15), _quiet).holds
 
 
+@pytest.mark.slow
 def test_clouds_separate() -> None:
     report = fig14(CloudOptions(settings=20), _quiet)
     assert _holds(report, "less-memory", "more-cpu", "clouds-separate", "mixed-at-3")

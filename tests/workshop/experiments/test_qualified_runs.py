@@ -55,6 +55,7 @@ def test_in_the_disclosed_settings_a_plan_must_trade() -> None:
         assert costs["mjoin"].cpu > costs[fits].cpu, "to save CPU"
 
 
+@pytest.mark.slow
 def test_a_plan_beyond_its_memory_crashes_and_one_beyond_its_cpu_falls_behind() -> None:
     plans = VISIBLE_4.plans()
     tree = run(VISIBLE_4, plans["binary tree"], 120.0, 1, 10)

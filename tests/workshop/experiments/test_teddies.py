@@ -13,6 +13,8 @@ from plait.workshop.bench.report import Report
 from plait.workshop.experiments import registry
 from plait.workshop.experiments.teddies import Dear
 
+pytestmark = pytest.mark.slow
+
 
 def _run(name: str, options: Mapping[str, str]) -> Report:
     report = registry.run(name, options)

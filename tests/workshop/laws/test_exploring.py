@@ -69,6 +69,7 @@ def test_oracle_a_move_under_every_interleaving(
     assert report.moved == report.ends
 
 
+@pytest.mark.slow
 def test_oracle_two_splits_mslb() -> None:
     holds(replace(SMALL, histories=TWO, wishes=(move("MSLB", 1),)))
 
@@ -78,6 +79,7 @@ def test_oracle_two_splits_ptlb() -> None:
     holds(replace(SMALL, histories=TWO, wishes=(move("PTLB", 1),)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_oracle_the_sender_chooses(protocol: Protocol) -> None:
     report = holds(replace(SMALL, wishes=(move(protocol, 1, ask=True),)))
@@ -151,6 +153,7 @@ def test_oracle_a_second_try_after_giving_up(first: Protocol, second: Protocol) 
     assert report.moved > 0
 
 
+@pytest.mark.slow
 def test_oracle_a_hot_group_is_spread() -> None:
     report = holds(
         replace(
@@ -198,6 +201,7 @@ def found(scenario: Scenario, rules: Rules) -> str:
     return report.violation
 
 
+@pytest.mark.slow
 def test_found_a_sender_that_deletes_too_early() -> None:
     """No result would be missing, but rows would come to a group that is gone."""
 
@@ -231,6 +235,7 @@ def test_found_flags_of_different_moves_taken_for_the_same() -> None:
     assert "missing" in found(scenario, Rules(finds=mistaken))
 
 
+@pytest.mark.slow
 def test_found_dead_rows_taken_for_live_ones() -> None:
     def mistaken(tags: Iterable[Tag]) -> bool:
         parts = set(tags)
@@ -253,6 +258,7 @@ def test_found_rows_released_before_they_are_received() -> None:
     assert "does not hold" in found(scenario, Rules(to_manager=hasty))
 
 
+@pytest.mark.slow
 def test_found_progress_that_does_not_wait_for_buffered_rows() -> None:
     scenario = replace(SMALL, histories=SIX, wishes=(move("MSLB", 1),))
     assert "missing" in found(scenario, Rules(beats_wait=False))

@@ -13,6 +13,8 @@ from plait.workshop.laws.histories import History, cases, crowds
 from plait.workshop.laws.queries import queries
 from plait.workshop.oracle.answer import multiset, oracle, split_late
 
+pytestmark = pytest.mark.slow
+
 QUIET = settings(
     max_examples=60,
     phases=[Phase.generate],

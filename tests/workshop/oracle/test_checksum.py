@@ -51,6 +51,7 @@ def test_equal_for_equal_multisets_only(table: pa.Table, data: st.DataObject) ->
     assert (checksum(table) == checksum(other)) == (multiset(table) == multiset(other))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("chunk", "block"), [(64, 10), (1, 1), (10, 64), (1000, 999)])
 def test_blocks_and_chunks_do_not_matter(chunk: int, block: int) -> None:
     table = pa.table({"x": list(range(1000)), "s": [str(i % 7) for i in range(1000)]})

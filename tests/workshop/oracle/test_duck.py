@@ -45,6 +45,7 @@ def test_differential_duckdb_and_oracle(history: History) -> None:
     _agree(history)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(crowds())
 def test_differential_duckdb_and_oracle_in_a_crowd(history: History) -> None:

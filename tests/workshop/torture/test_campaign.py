@@ -14,6 +14,8 @@ from plait.workshop.torture.cases import ASPECTS, Case
 from plait.workshop.torture.local import Wrong
 from plait.workshop.torture.tally import Tally
 
+pytestmark = pytest.mark.slow
+
 
 def ticking(step: float) -> Callable[[], float]:
     """A clock that goes on by a step each time somebody looks."""

@@ -60,6 +60,7 @@ def test_oracle_what_is_late(seed: int) -> None:
         assert late[name].column("n").to_pylist() == [row["n"] for row in lates[name]]
 
 
+@pytest.mark.slow
 def test_cases_have_something_of_everything() -> None:
     cases = [Case(seed, 2000) for seed in range(40)]
     assert {case.query.lateness for case in cases} == {"own", "least"}

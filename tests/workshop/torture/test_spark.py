@@ -54,6 +54,7 @@ def test_a_tour_visits_every_point(tmp_path: Path, master: str) -> None:
     assert story.changes and story.round.policy is not None and story.round.staged
 
 
+@pytest.mark.slow
 def test_a_round_is_read_as_it_was_written(tmp_path: Path) -> None:
     for number in range(12):
         story = random_story(tmp_path / str(number), LOCAL, f"7/{number}")
@@ -120,6 +121,7 @@ def _plain(folder: Path) -> Story:
     raise AssertionError("there is such a round among a hundred")
 
 
+@pytest.mark.slow
 def test_only_what_the_sink_logged_counts(tmp_path: Path) -> None:
     story = _plain(tmp_path)
     out, rows = _sink(story)
@@ -139,6 +141,7 @@ def test_only_what_the_sink_logged_counts(tmp_path: Path) -> None:
     assert results > 20 and found == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [

@@ -97,6 +97,7 @@ def test_static_plans_are_all_shapes_with_the_best_orders_of_each_truth() -> Non
     assert planned(query, truths["phase 0"]) != planned(query, truths["phase 1"])
 
 
+@pytest.mark.slow
 def test_the_adaptive_run_is_one_more_system(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a loop that knows when and where to go, everything claimed of a flip is there."""
     options = Options(before=8, after=12, scale=0.05, finals=2, stop=1000.0)

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 
 from plait.workshop.bench.spark.launch import listen
 
@@ -39,6 +40,7 @@ def test_what_a_child_says_is_heard(tmp_path: Path) -> None:
     assert not heard.error
 
 
+@pytest.mark.slow
 def test_a_child_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
     heard = listen(python(LINGERS), tmp_path / "log", 4.0)
     assert heard.over

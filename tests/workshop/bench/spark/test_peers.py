@@ -55,6 +55,7 @@ def measured(
     return report
 
 
+@pytest.mark.slow
 def test_floors_are_checked_in_both_batch_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     steady = {"plait": 1.0, "native-hdfs": 8.0, "native-rocksdb": 19.0}
     report = measured(monkeypatch, steady)
@@ -72,6 +73,7 @@ def test_floors_are_checked_in_both_batch_sizes(monkeypatch: pytest.MonkeyPatch)
     }
 
 
+@pytest.mark.slow
 def test_a_wrong_result_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     report = measured(monkeypatch, {"plait": 1.0, "native-hdfs": 8.0}, wrong="native-hdfs")
     assert report["verdicts"]["results-4-batches"]
@@ -96,6 +98,7 @@ def test_a_peer_that_failed_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     assert not report["verdicts"]["native-hdfs-4-batches"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bench", "kind"),
     [
