@@ -19,6 +19,7 @@ from plait.cli.demo_spark import write_arrivals
 from plait.cli.market import market, specs
 
 
+@pytest.mark.slow
 def test_the_demo_proves_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--local", "--seconds", "3", "--seed", "7"]) == 0
     out, err = capsys.readouterr()
@@ -60,6 +61,7 @@ def test_the_demo_without_java_says_so_and_goes_on(
     assert "The same results, every one of them." in out
 
 
+@pytest.mark.slow
 def test_arrivals_are_cut_at_the_same_times(tmp_path: Path) -> None:
     tables = market(5, 3)
     assert write_arrivals(tables, 2.0, tmp_path) == 3

@@ -192,6 +192,7 @@ LOADS = st.lists(st.lists(st.floats(0.0, 1.0), max_size=6), min_size=2, max_size
 SIZES = st.sampled_from([1e3, 1e4, 1e5])
 
 
+@pytest.mark.slow
 @given(LOADS, st.data())
 def test_whatever_is_asked_for_can_be_carried_out_and_helps(
     loads: list[list[float | None]], data: st.DataObject

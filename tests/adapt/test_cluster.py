@@ -30,6 +30,7 @@ KNOWN = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 50), max_size=5))
 def test_pairs_are_those_of_all_streams(rows: list[int]) -> None:
     assert pairs_of(rows) == sum(a * b for a, b in combinations(rows, 2))

@@ -45,6 +45,7 @@ def test_every_plan_tells_the_same_of_the_streams(plan: Node) -> None:
     assert known.batch is not None and math.isclose(known.batch.value, 1.0)
 
 
+@pytest.mark.slow
 def test_a_state_that_still_fills_misleads_nobody() -> None:
     """After one batch the windows hold a quarter of what they will."""
     known = watched(parse_shape(QUERY, "((s0 s1) s2)"), 2).statistics(QUERY)
@@ -168,6 +169,7 @@ def test_a_set_is_as_sure_as_its_parts() -> None:
     assert sure == knowledge.confidence((1, 2)) < knowledge.confidence((3, 4))
 
 
+@pytest.mark.slow
 def test_it_survives_as_plain_data() -> None:
     knowledge = watched(parse_shape(QUERY, "(s0 s1 s2)"), 3)
     again = Knowledge.from_dict(json.loads(json.dumps(knowledge.to_dict())))

@@ -13,6 +13,7 @@ from plait.errors import SourceError
 from plait.files.event_log import read_events, write_events
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["query", "plan", "policy", "budget", "costs"])
 @pytest.mark.parametrize("value", [None, [], 7, "x", {"x": 1}, ...])
 def test_a_beginning_that_is_not_whole_is_refused(

@@ -72,6 +72,7 @@ def test_failures_are_clear_and_leave_nothing(
     assert sorted(root.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_streams_are_generated_all_or_none(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stream = {"name": "t", "keys": [{"name": "k", "domain": 3}], "rate": 10}
     for name in ("../t", "/t", "a/b", ".."):

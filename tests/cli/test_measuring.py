@@ -56,6 +56,7 @@ def test_a_claim_of_the_project_that_the_run_contradicts_fails(
     assert "cape/fig9: ours" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_all_write_their_figures_and_the_page(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -45,6 +45,7 @@ def test_a_run_writes_what_it_decided(log: Path) -> None:
     assert events[0].kind == "started" and any(e.kind == "migrated" for e in events)
 
 
+@pytest.mark.slow
 def test_the_same_policy_and_another_one(log: Path, tmp_path: Path) -> None:
     runner = CliRunner()
     same = runner.invoke(app, ["replay", str(log)])

@@ -200,6 +200,7 @@ def drive(tactic: Callable[[Windows], TreeTactic], *, checked: bool) -> int:
     return found + sum(len(results) for results in engine.finish())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clause", BROKEN)
 def test_what_breaks_a_clause_is_caught(clause: str) -> None:
     with pytest.raises(ContractBroken, match=clause):

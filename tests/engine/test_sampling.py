@@ -232,6 +232,7 @@ def test_oracle_samples_are_fair(
             assert abs(ratio - wanted) <= 4 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("conditions", "rows"),
     [

@@ -46,6 +46,7 @@ def again(engine: Engine) -> Engine:
     return engine_from_state(QUERY, engine_to_state(engine))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [1, 3])
 @pytest.mark.parametrize("which", PLANS)
 def test_differential_handed_over_after_some_batches(which: str, every: int) -> None:

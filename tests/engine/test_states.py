@@ -262,6 +262,7 @@ def test_oracle_what_is_alive_is_found_while_two_streams_are_to_come(
     play(Pairs(query_of(bounds, 4)), events)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(BOUNDS, EVENTS)
 def test_a_base_row_outlives_its_combinations(bounds: list[Constraint], events: Events) -> None:

@@ -382,6 +382,7 @@ def published(arena: Arena, places: Places, rows: int = 1000) -> tuple[Path, lis
     return manifest, [path for path in manifest.parent.iterdir() if path.name not in others]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("same_process", [False, True])
 @pytest.mark.parametrize("damage", MANIFESTS)
 def test_a_damaged_manifest_is_no_manifest(

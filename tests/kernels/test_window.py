@@ -171,6 +171,7 @@ def test_oracle_any_sequence_of_operations(
             assert found == model.expected(classes, codes, lo, hi)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spans", [False, True])
 @pytest.mark.parametrize("hash_bits", [64, 0])
 def test_a_window_that_grows_shrinks_and_turns_keeps_its_chains(

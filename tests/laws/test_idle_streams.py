@@ -119,6 +119,7 @@ def test_oracle_idle_streams(
     assert late_rows <= sum(map(len, late.values()))
 
 
+@pytest.mark.slow
 def test_a_silent_stream_holds_state_until_it_is_idle() -> None:
     """Rows of a, and none of b: with a timeout, what a keeps is bounded."""
     import pyarrow as pa

@@ -86,11 +86,13 @@ def test_keys_of_the_pieces_to_come_are_not_forgotten(
     assert found.column("k") == found.column("again")
 
 
+@pytest.mark.slow
 def test_keys_of_the_pieces_to_come_are_not_forgotten_within_a_memory_budget() -> None:
     _, question = _churning(60_000, "key-{}".format, pa.string())
     assert question.budget(memory="3 MB").run(batch_rows=6_000).table.num_rows == 60_000
 
 
+@pytest.mark.slow
 def test_keys_of_the_pieces_to_come_are_not_forgotten_by_processors() -> None:
     tables, question = _churning(100_000, "key-{}".format, pa.string())
     query = question.query

@@ -43,6 +43,7 @@ def test_estimates_are_near_what_recomputing_finds(shape: str) -> None:
     assert predicted == pytest.approx(done.recomputed, rel=0.4)
 
 
+@pytest.mark.slow
 def test_a_plan_with_the_same_states_has_nothing_to_recompute() -> None:
     run = run_of()
     way = way_for(run.engine, parse_shape(run.query, "(s3 (s2 (s1 s0)))"), DEFAULT)
@@ -57,6 +58,7 @@ def test_two_states_that_meet_and_must_both_be_computed_are_predicted() -> None:
     assert way.work > 0 and "running both plans" in way.reason
 
 
+@pytest.mark.slow
 def test_asking_leaves_the_engine_alone() -> None:
     run = run_of()
 
@@ -91,6 +93,7 @@ def test_of_empty_windows_nothing_is_observed() -> None:
     assert empty.migrate(plan, "auto").recomputed == 0
 
 
+@pytest.mark.slow
 def test_routers_leave_no_choice() -> None:
     run = run_of()
     assert run.migrate(Teddies(), "auto").strategy == "moving-state"

@@ -124,6 +124,7 @@ class Story:
         assert self.found.total() > 50
 
 
+@pytest.mark.slow
 def test_oracle_a_move_that_is_given_up_and_begun_again() -> None:
     """Rows flagged by both moves make results that neither receiver finds."""
     story = Story()
@@ -137,6 +138,7 @@ def test_oracle_a_move_that_is_given_up_and_begun_again() -> None:
     story.check()
 
 
+@pytest.mark.slow
 def test_oracle_rows_that_come_while_groups_are_exported() -> None:
     story = Story()
     story.batches(3)
@@ -162,6 +164,7 @@ def test_oracle_a_group_that_is_spread_and_put_together_elsewhere() -> None:
     story.check()
 
 
+@pytest.mark.slow
 def test_oracle_there_and_back_while_rows_are_alive() -> None:
     story = Story()
     story.batches(2)
@@ -175,6 +178,7 @@ def test_oracle_there_and_back_while_rows_are_alive() -> None:
     story.check()
 
 
+@pytest.mark.slow
 def test_oracle_two_moves_that_arrive_with_one_batch_are_both_durable() -> None:
     """The rows of both are in the state, from which a worker rebuilds an engine that it forgot."""
     story = Story()
@@ -192,6 +196,7 @@ def test_oracle_two_moves_that_arrive_with_one_batch_are_both_durable() -> None:
     story.check()
 
 
+@pytest.mark.slow
 def test_oracle_ptlb_ends_when_nothing_old_is_left() -> None:
     story = Story()
     story.batches(3)
@@ -217,6 +222,7 @@ def damage(change: Callable[[bytes], bytes]) -> Story:
     return story
 
 
+@pytest.mark.slow
 def test_damage_is_told_and_the_move_can_be_given_up() -> None:
     story = damage(lambda raw: raw[:-1])
     story.batches(1)
@@ -225,6 +231,7 @@ def test_damage_is_told_and_the_move_can_be_given_up() -> None:
     story.check()
 
 
+@pytest.mark.slow
 def test_damage_that_comes_too_late_is_named_and_loses_nothing() -> None:
     story = damage(lambda raw: raw)
     story.batches(1)

@@ -13,6 +13,7 @@ from plait.plan.jtree import check_plan
 from plait.workshop.experiments.qualified_settings import draw
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [5, 7])
 def test_the_gap_to_the_best_is_small(streams: int) -> None:
     gaps = []

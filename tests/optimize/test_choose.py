@@ -12,12 +12,14 @@ from plait.optimize.pareto import pareto_finder
 from plait.workshop.experiments.qualified_settings import draw
 
 
+@pytest.mark.slow
 def test_without_limits_the_plan_has_the_least_cpu(joins: Joins) -> None:
     outcome = choose(joins, Budget())
     assert outcome.answer != "none"
     assert outcome.plan.cost.cpu == pytest.approx(min(c.cpu for c in brute_force(joins.model)))
 
 
+@pytest.mark.slow
 def test_with_limits_the_qualified_plan_with_the_least_cpu() -> None:
     for number in range(15):
         setting = draw(5, number)

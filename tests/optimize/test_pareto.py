@@ -49,6 +49,7 @@ def test_the_verdict_is_that_of_the_paper(streams: int) -> None:
     assert {True, False} == set(verdicts)
 
 
+@pytest.mark.slow
 def test_wider_budgets_never_lose_a_plan() -> None:
     random = Random(1)
     for number in range(6):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from plait.optimize.budget import Budget
 from plait.optimize.candidate import Joins, inner
 from plait.optimize.examples import long_chain_model
@@ -32,6 +34,7 @@ def test_a_merge_flattens_only_where_both_resources_gain() -> None:
     assert merged == (flat if gains else deep)
 
 
+@pytest.mark.slow
 def test_it_starts_at_the_mjoin_and_saves_cpu_within_the_memory() -> None:
     for number in range(25):
         setting = draw(7, number)

@@ -57,6 +57,7 @@ def test_an_operator_with_other_probe_orders_is_a_box_of_its_own() -> None:
     assert box.inputs == tuple(frozenset({i}) for i in range(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", [clique, chain])
 def test_every_operator_that_differs_is_in_one_box(graph: type) -> None:
     """And the box's output and inputs are nodes of both plans."""

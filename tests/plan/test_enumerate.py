@@ -100,6 +100,7 @@ def count(plans: Iterator[Node]) -> int:
     return sum(1 for _ in plans)
 
 
+@pytest.mark.slow
 def test_known_numbers_of_shapes() -> None:
     # Total partitions (A000311), little Schroeder numbers (A001003), Fubini numbers (A000670).
     assert [count(all_shapes(clique(n))) for n in range(2, 7)] == [1, 4, 26, 236, 2752]
@@ -216,6 +217,7 @@ def test_a_sampled_plan_is_legal_and_canonical(query: Query) -> None:
         assert canonical(query, plan) == plan
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [clique(4), chain(4), star(4), cycle(4)])
 def test_sampled_shapes_are_equally_likely(query: Query) -> None:
     random = Random(7)

@@ -165,6 +165,7 @@ def test_a_shape_of_more_levels_than_streams_is_refused(levels: int) -> None:
             parse_shape(query, text)
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_there_very_often_is_refused_at_once() -> None:
     # Probe orders of so many children would take days.
     with pytest.raises(PlanError, match=r"^the plan \(a b b b .*… has the stream 'b' twice$"):

@@ -408,6 +408,7 @@ def same(a: Any, b: Any) -> bool:
     return a is None and b is None if None in (a, b) else rank(a) == rank(b)
 
 
+@pytest.mark.slow
 @given(st.one_of(numbers(3), strings(3), truths(3)), tables())
 def test_columns_agree_with_plain_python(made: Made, rows: list[Row]) -> None:
     expr, expected = made

@@ -276,6 +276,7 @@ def test_statistics_of_strange_streams() -> None:
     assert found.pairs[1][1, 2] == 0.125
 
 
+@pytest.mark.slow
 def test_what_the_loop_learns_of_strange_streams_is_understood() -> None:
     """Regression: a stream called `a b` was taken for two, and its name for none."""
     whole = strangely_named()

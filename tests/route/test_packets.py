@@ -62,6 +62,7 @@ def shown(trades: list[Trade]) -> Counter[tuple[object, ...]]:
     return Counter((row["ts"], row["sym"], row["price"]) for row in rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(TRADES, st.integers(1, 4), st.integers(1, 5), st.booleans())
 def test_every_row_is_sent_or_counted(

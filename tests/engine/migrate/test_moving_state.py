@@ -158,6 +158,7 @@ def test_base_windows_keep_only_the_indexes_that_the_plan_needs() -> None:
     assert there == fresh
 
 
+@pytest.mark.slow
 def test_nothing_is_emitted_and_the_root_looks_nothing_up() -> None:
     query, batches = workload()
     run = run_to(query, "(((s0 s1) s2) s3)", batches)
@@ -221,6 +222,7 @@ def test_oracle_discarding_a_state_with_purged_parts_loses_nothing(new: str) -> 
 # --- memory --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_plan_that_does_not_fit_is_refused_and_the_old_one_runs_on() -> None:
     query, batches = workload([["k"]] * 3, domain=6, window=SECOND // 5)
     free = run_to(query, "(s0 s1 s2)", batches)

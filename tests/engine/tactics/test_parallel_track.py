@@ -158,6 +158,7 @@ def test_each_plan_finds_its_own_results(order: str) -> None:
     assert done.old_results == len(staged) - new > 0
 
 
+@pytest.mark.slow
 def test_results_of_the_new_plan_wait_until_the_old_one_is_gone() -> None:
     query, batches = workload()
     run, eager = started(query, batches, order="timestamp"), started(query, batches)

@@ -215,6 +215,7 @@ def test_a_lagging_stream_does_not_look_at_the_windows_ahead_of_it() -> None:
         assert step.visited <= step.matches + step.probes * (2 + 4 * log2(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("bounds", [global_window(3, WINDOW), UNEVEN], ids=["global", "uneven"])
 def test_oracle_a_batch_of_many_windows_is_cut_into_slices(
@@ -368,6 +369,7 @@ def test_counters_add_up(history: History, seed: int, hash_bits: int) -> None:
         check_counters(driver, results)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_counters_add_up_over_many_windows(shape: str) -> None:
     query = query_of(UNEVEN, delay=12)

@@ -135,6 +135,7 @@ def test_a_queued_migration_that_does_not_fit_is_refused_and_the_query_runs_on()
     assert run.plan == other and run.counts.results == the_answer()
 
 
+@pytest.mark.slow
 def test_results_that_waited_in_a_router_come_with_the_next_batch() -> None:
     run, to_come = running()
     run.migrate(Teddies(patience=100, packet_limit=1 << 16, counter_limit=1000))

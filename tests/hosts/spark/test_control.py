@@ -27,6 +27,7 @@ def control(folder: Path) -> Control:
     return Control.of(str(folder), None, "run", "yarn")
 
 
+@pytest.mark.slow
 def test_decisions_are_numbered_whoever_makes_them(tmp_path: Path) -> None:
     here = control(tmp_path)
     assert here.epoch(QUERY) is None
@@ -47,6 +48,7 @@ def test_numbers_go_on_from_what_processors_have_followed_elsewhere(tmp_path: Pa
     assert here.decide(None, "auto", here.followed("q")).number == 7
 
 
+@pytest.mark.slow
 def test_reports_of_the_last_batches_are_kept(tmp_path: Path) -> None:
     here = control(tmp_path)
     assert not here.knows("q") and here.reports("q", 0) == []

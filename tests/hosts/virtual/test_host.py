@@ -43,6 +43,7 @@ def results(run: VirtualRun) -> Counter[Result]:
     return multiset(pa.Table.from_batches(run.kept, run.query.schema))
 
 
+@pytest.mark.slow
 def test_differential_results_are_those_of_a_local_run_and_of_the_oracle() -> None:
     query = four()
     given = streams(query, seconds=4.0, rate=4.0)

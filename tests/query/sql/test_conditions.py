@@ -94,6 +94,7 @@ def test_an_equality_of_nanoseconds_is_kept_beside_its_bounds() -> None:
     assert found == [Constraint(0, 2, 5 * S)]
 
 
+@pytest.mark.slow
 def test_long_conditions() -> None:
     kept, _ = parse_condition(" AND ".join(f"a.k > {i}" for i in range(500)), STREAMS)
     assert len(kept) == 500
@@ -101,6 +102,7 @@ def test_long_conditions() -> None:
     assert len(kept) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "type_", "message"),
     [

@@ -29,6 +29,7 @@ def test_series_become_lines(tmp_path: Path) -> None:
     assert path == tmp_path / "new" / "folder" / "cape-fig9.png"
 
 
+@pytest.mark.slow
 def test_each_unit_has_its_panel(tmp_path: Path) -> None:
     one, two = Report("one", {}), Report("two", {})
     for report, units in ((one, ("s", "s")), (two, ("s", "bytes"))):

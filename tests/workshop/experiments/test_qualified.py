@@ -94,6 +94,7 @@ def test_settings_that_were_once_missed_are_found() -> None:
         assert setting.budget.holds(outcome.plan.cost)
 
 
+@pytest.mark.slow
 def test_settings_that_the_paper_misses_to_the_letter() -> None:
     """Algorithm 2 as printed finds no plan here, though there is one; ours does."""
     for data in json.loads((GOLDEN / "paper_misses.json").read_text(encoding="utf-8")):

@@ -60,6 +60,7 @@ def holds(scenario: Scenario) -> Exploration:
 # --- the law -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("rows", [ONE, SIX])
 def test_oracle_a_move_under_every_interleaving(

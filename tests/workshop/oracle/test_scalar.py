@@ -202,6 +202,7 @@ def _moments() -> st.SearchStrategy[Expr]:
     )
 
 
+@pytest.mark.slow
 @given(st.one_of(_numbers(), _conditions(), _texts(), _moments()))
 def test_differential_scalar_and_vectorised(expr: Expr) -> None:
     try:

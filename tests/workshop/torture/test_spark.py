@@ -194,6 +194,7 @@ def test_migrations_are_counted_once(tmp_path: Path) -> None:
     assert migrations(tmp_path) == 1
 
 
+@pytest.mark.slow
 def test_a_campaign_adds_up_and_keeps_what_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

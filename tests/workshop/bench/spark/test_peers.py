@@ -81,6 +81,7 @@ def test_a_wrong_result_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not report["verdicts"]["batches-4-batches"]
 
 
+@pytest.mark.slow
 def test_a_peer_over_its_limit_bounds_the_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
     report = measured(monkeypatch, {"plait": 1.0, "native-hdfs": 50.0}, over="native-hdfs")
     assert report["ratios"]["at least native-hdfs / plait, steady batch, 4 batches"] == 50
@@ -93,6 +94,7 @@ def test_where_nobody_ended_nothing_is_proved(monkeypatch: pytest.MonkeyPatch) -
     assert not report["verdicts"]["checksum-4-batches"]
 
 
+@pytest.mark.slow
 def test_a_peer_that_failed_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     report = measured(monkeypatch, {"plait": 1.0, "native-hdfs": 50.0}, missing="native-hdfs")
     assert not report["verdicts"]["native-hdfs-4-batches"]
