@@ -122,6 +122,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
         "how far ahead a table is decided, and how much of a log is shown",
         ("_TIMED", "_MOST_AHEAD", "_LARGE_EVENT"),
     ),
+    "hosts.spark.rebalance": ("the version of Spark's log", ("_LOG_VERSION",)),
     "hosts.spark.progress": (SHOWN, ("_DECISIONS",)),
     "node.looks": (COMPUTED, ("_SECOND",)),
     "node.placement": (SHOWN, ("_MOST_NAMED",)),

@@ -13,24 +13,22 @@ from pathlib import Path
 
 import pytest
 
+TESTS = (
+    "tests/laws/test_law1_batches.py",
+    "tests/engine/test_columns.py",
+    "tests/engine/tactics/test_single.py",
+)
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "tests",
-    [
-        "tests/laws/test_law1_batches.py",
-        "tests/engine/test_columns.py",
-        "tests/engine/tactics/test_single.py",
-    ],
-)
-def test_no_kernel_leaves_its_arrays(tests: str, tmp_path: Path) -> None:
+def test_no_kernel_leaves_its_arrays(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     environment = os.environ | {
         "NUMBA_BOUNDSCHECK": "1",
         "NUMBA_CACHE_DIR": str(tmp_path),
-        "CI": "true",
+        "PLAIT_EXAMPLES": "quick",
     }
-    command = [sys.executable, "-m", "pytest", "-x", "-m", "not slow", "-p", "no:xdist", tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:xdist", *TESTS]
     run = subprocess.run(
         command, cwd=root, env=environment, capture_output=True, text=True, check=False
     )

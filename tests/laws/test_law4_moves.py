@@ -37,13 +37,14 @@ def long_history(seed: int) -> History:
     begun again, and groups that are spread move on.
     """
     chance = Random(seed)
-    keys, delay = chance.choice((1, 2, 5)), chance.choice((0, 5, 30))
+    keys, delay, late = chance.choice((1, 2, 5)), chance.choice((0, 5, 30)), chance.choice((0, 25))
     query = keyed_query([["k"]] * 3, chance.choice((20, 40, 80)), delay)
     batches: list[dict[str, list[Row]]] = []
     for number in range(chance.choice((15, 30))):
         batch: dict[str, list[Row]] = {}
         for name in query.names:
-            times = [10 * number + chance.randint(-delay, 10) for _ in range(chance.randint(0, 3))]
+            early = -delay - late
+            times = [10 * number + chance.randint(early, 10) for _ in range(chance.randint(0, 3))]
             batch[name] = [{"ts": t, "k": chance.randrange(keys), "v": t} for t in times]
         batches.append(batch)
     return History(query, tuple(batches), drawn_tuning(chance))

@@ -196,6 +196,26 @@ def test_oracle_two_moves_that_arrive_with_one_batch_are_both_durable() -> None:
     story.check()
 
 
+def test_a_processor_that_joins_in_knows_what_is_late() -> None:
+    query = keyed_query([["k"]] * 2, 1000, delay=0)
+    cluster = Cluster(query, read_plan(query, "mjoin"), 1, aside=True)
+
+    def run(ts: int, *names: str) -> int:
+        rows = {name: pa.table({"k": [1], "ts": [ts], "v": [ts]}) for name in names}
+        typed = {n: t.cast(query.streams[query.index(n)].schema) for n, t in rows.items()}
+        return len(cluster.run(typed))
+
+    assert run(100, *query.names) == 1
+    cluster.add_processor()
+    move = Move(1, "MSLB", tuple(range(len(cluster.table.places))), (0,), (1,))
+    cluster.table = cluster.table.begin(move, cluster.batch, 2)
+    assert run(80, query.names[0]) == 0, "the only rows that the new one hears of are late"
+    cluster.table = cluster.table.end(1, cluster.batch)
+    assert run(90, query.names[0]) == 0
+    assert [sum(report.late.values()) for report in cluster.reports] == [0, 1]
+    assert run(110, query.names[0]) == 1, "it has taken in what was before it"
+
+
 @pytest.mark.slow
 def test_oracle_ptlb_ends_when_nothing_old_is_left() -> None:
     story = Story()

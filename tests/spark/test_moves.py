@@ -64,7 +64,7 @@ class Story:
             new.rename(self.where / name / f"{self.arrived:03}.parquet")
         self.arrived += 1
 
-    def start(self) -> StreamingQuery:
+    def start(self, processors: int | None = None) -> StreamingQuery:
         frames = {
             name: self.spark.readStream.schema("ts TIMESTAMP, k STRING, v LONG")
             .option("maxFilesPerTrigger", 1)
@@ -72,7 +72,8 @@ class Story:
             for name in NAMES
         }
         join = asked(frames).balance(self.balance)
-        results = join.to_df(checkpoint=str(self.where / "checkpoint"))
+        place = str(self.where / "checkpoint")
+        results = join.to_df(checkpoint=place, processors=processors)
         writer = results.writeStream.format("parquet").option("path", str(self.where / "out"))
         return writer.option("checkpointLocation", str(self.where / "checkpoint")).start()
 

@@ -394,6 +394,33 @@ def experiment(
 
 
 @app.command()
+def rebalance(
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="CHECKPOINT", help="The query's checkpointLocation.")
+    ],
+    processors: Annotated[
+        int, typer.Option("--processors", "-p", min=1, metavar="N", help="How many from now on.")
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR",
+            help="The folder that the query writes to, if it writes files (parquet, csv, json, "
+            "...); none if it writes elsewhere.",
+        ),
+    ],
+) -> None:
+    """Let a query on Spark that has stopped go on with another number of processors.
+
+    Stop the query first, and start it again afterwards, as before. Its partition groups move to
+    the new processors while it runs, and no result is lost or repeated.
+    """
+    from plait.cli.rebalancing import rebalance as run_rebalance
+
+    run_rebalance(checkpoint, processors, output)
+
+
+@app.command()
 def torture(
     host: Annotated[
         Literal["local", "simulated", "spark"],

@@ -102,21 +102,27 @@ def routing_seed(stored: Sequence[str], asked: Contract, fresh: int) -> int | No
     return int(text, 16) if text else None
 
 
-def processors_before(stored: Sequence[str], asked: Contract) -> int | None:
-    """How many processors the state of this question was written by; None if there is none yet.
+def processors_before(stored: str) -> int:
+    """How many processors a checkpoint with this contract began with."""
+    return int(_read(stored)["processors"])
+
+
+def same_question(stored: Sequence[str], asked: Contract) -> str | None:
+    """The contract among these that asks the same, with any number of processors.
 
     >>> from plait.plan.examples import clique
     >>> from plait.route.routing import route
     >>> two, four = (contract(clique(3), route(clique(3).graph, n)) for n in (2, 4))
-    >>> processors_before([two.to_json()], four), processors_before([], four)
-    (2, None)
+    >>> found = same_question([two.to_json()], four)
+    >>> found == two.to_json(), processors_before(found), same_question([], four)
+    (True, 2, None)
     """
     wanted = json.loads(asked.to_json())
     told = wanted.keys() - {"hash", "filters", "delays", "shares", "processors"}
     for text in stored:
         written = _read(text)
         if all(_same(name, written, wanted) for name in told):
-            return int(written["processors"])
+            return text
     return None
 
 

@@ -8,7 +8,7 @@ is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +61,16 @@ class Header:
         """Before the first batch."""
         return cls((BEFORE_ALL_TIMES,) * len(query.streams))
 
+    @classmethod
+    def joining(cls, others: Collection[Header]) -> Header:
+        """Of a node that joins in where these are: with their watermarks and routing table."""
+        heard = [header.heard for header in others if header.heard is not None]
+        return cls(
+            tuple(map(max, zip(*(header.newest for header in others), strict=True))),
+            heard=tuple(map(max, zip(*heard, strict=True))) if heard else None,
+            moving=Moving(max(header.moving.table for header in others)),
+        )
+
     def goes_on(self, plan: Plan) -> bool:
         """Whether the query was started with this plan, as before."""
         return self.asked == UNSAID or self.asked == stored_plan(plan)
@@ -93,7 +103,7 @@ class Header:
         )
 
     @classmethod
-    def from_json(cls, text: str, query: Query) -> Header:
+    def from_json(cls, text: str, query: Query | None = None) -> Header:
         """The inverse of `to_json`; a header of version 1 lacks some fields.
 
         >>> from plait.plan.examples import clique
@@ -132,7 +142,7 @@ class Header:
                 remedy="put the files of the state back from a copy of the checkpoint, or begin "
                 "with a new checkpoint location",
             ) from error
-        if len(header.newest) != len(query.streams):
+        if query is not None and len(header.newest) != len(query.streams):
             raise CheckpointDamaged(
                 f"the header in the state of a node is about {len(header.newest)} streams, the "
                 f"query has {len(query.streams)}",

@@ -21,7 +21,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -83,6 +83,14 @@ class Told:
     """What the report is to tell, too."""
 
 
+class Beginning(NamedTuple):
+    """What a processor begins with that joins in where others are already."""
+
+    header: Header
+    contract: str
+    """The contract of the others so far."""
+
+
 @dataclass(frozen=True, slots=True)
 class Processor:
     """What every processor of a query runs: a value that travels to where the tasks are."""
@@ -92,10 +100,21 @@ class Processor:
     routing: Routing
     aside: bool = False
     """Whether rows that are set aside are handed out."""
+    beginning: Beginning | None = None
+    """What one begins with that joins in later; None: there was no batch before."""
 
     def task(self, number: int, store: Store, engines: Engines) -> Task:
         """The batches of one of them."""
-        return Task(self.setup, self.contract, self.routing, self.aside, number, store, engines)
+        return Task(
+            self.setup,
+            self.contract,
+            self.routing,
+            self.aside,
+            number,
+            store,
+            engines,
+            self.beginning,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +128,7 @@ class Task:
     number: int
     store: Store
     engines: Engines
+    beginning: Beginning | None = None
 
     def run(self, batch: Batch, told: Told) -> Iterator[pa.RecordBatch | Aside | Report]:
         """Join one batch; yields results, rows set aside, and at the end the report."""
@@ -197,6 +217,8 @@ class Task:
         if text is None:
             self.store.write_contract(self.contract.to_json())
             header = Header.new(query)
+            if self.beginning is not None:
+                header = self._delayed(*self.beginning)
             return header, self._new(header), False
         header = self._asked(Header.from_json(text, query))
         cached = self.engines.take(self.number, header.token, query)

@@ -22,6 +22,8 @@ def test_a_batch_is_routed_by_the_last_table_that_holds_for_it(tmp_path: Path) -
     tables.add(SECOND)
     assert [tables.at(batch) for batch in (4, 5, 8, 9, 90)] == [None, FIRST, FIRST, SECOND, SECOND]
     assert tables.newest() == SECOND
+    later = [tables.after(batch) for batch in (4, 5, 8, 9)]
+    assert later == [[SECOND, FIRST], [SECOND], [SECOND], []]
 
 
 def test_two_managers_cannot_both_add_a_table(tmp_path: Path) -> None:

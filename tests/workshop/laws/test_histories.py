@@ -137,7 +137,13 @@ def test_queries_are_of_every_kind(kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strategy", [cases(), crowds()], ids=["cases", "crowds"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        pytest.param(cases(), id="cases"),
+        pytest.param(crowds(), id="crowds", marks=pytest.mark.campaign),
+    ],
+)
 def test_failures_shrink_to_something_small(strategy: st.SearchStrategy[History]) -> None:
     """The plainest history with a result is one row of each of two streams in one batch."""
     smallest: list[History] = []

@@ -44,7 +44,7 @@ def test_cases_that_are_right_are_counted(play: Callable[[Case], Tally]) -> None
 @pytest.mark.parametrize("host", ["local", "simulated"])
 def test_a_short_campaign(host: str) -> None:
     said: list[str] = []
-    tally, failure = campaign(host, 60.0, 20260101, said.append, 3000, ticking(2.0))
+    tally, failure = campaign(host, 60.0, 20260101, said.append, 3000, ticking(4.0))
     assert failure is None
     assert tally.queries > 5 and tally.rows > 50
     assert said and "queries" in said[-1]

@@ -77,7 +77,8 @@ class Balancer:
         """Seconds that taking rows in took, of each move, at the slowest receiver."""
         asked = None if policy is None else policy.active
         held = {p for place in table.places for p in place}
-        self._active = set(range(processors)) if asked is None else held
+        every = range(processors) if join.active is None else join.active
+        self._active = set(every) if asked is None else held
         """Who takes part: all, or, where their number is given, those that hold groups now."""
         ended = self._moves.ended
         self._done = -1 if ended is None else ended

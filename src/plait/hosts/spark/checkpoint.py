@@ -8,6 +8,7 @@ out here, with Spark's own readers of state.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -16,6 +17,7 @@ from pyspark.sql import SparkSession
 from plait.errors import CheckpointMismatch
 from plait.hosts.spark.damage import damaged, find_damage, local_path
 from plait.node.contract import Contract, check_contract
+from plait.node.header import Header
 
 JOIN_OPERATOR = "transformWithStateInPandasExec"
 """What Spark calls the operator that Plait's joins run in."""
@@ -48,11 +50,8 @@ def stored_contracts(session: SparkSession, location: str) -> dict[str, tuple[in
         if find_damage(path, state=False) is not None:
             raise damaged(location)
     try:
-        operators = session.read.format("state-metadata").load(location)
-        joins = operators.where(operators.operatorName == JOIN_OPERATOR).select("operatorId")
-        ids = sorted({int(row[0]) for row in joins.collect()})
         contracts = {}
-        for number in ids:
+        for number in _join_operators(session, location):
             contracts.update(_stored(session, location, number))
     except Exception as error:  # of PySpark, of Py4J or of Java, whichever part of Spark fails
         if path is None and isinstance(error, PySparkException):
@@ -88,14 +87,37 @@ def is_checkpoint(path: Path) -> bool:
     return commits.is_dir() and any(entry.name.isdigit() for entry in commits.iterdir())
 
 
+def stored_headers(session: SparkSession, location: str, asked: Contract) -> list[Header]:
+    """What the processors knew after the last batch whose state answers this question."""
+    found = []
+    for number in _join_operators(session, location):
+        with suppress(CheckpointMismatch):
+            for text in set(_texts(session, location, number, "contract").values()):
+                check_contract(text, asked)
+            texts = _texts(session, location, number, "header").values()
+            found += [Header.from_json(text) for text in texts]
+    return found
+
+
+def _join_operators(session: SparkSession, location: str) -> list[int]:
+    operators = session.read.format("state-metadata").load(location)
+    joins = operators.where(operators.operatorName == JOIN_OPERATOR).select("operatorId")
+    return sorted({int(row[0]) for row in joins.collect()})
+
+
 def _stored(session: SparkSession, location: str, operator: int) -> dict[str, tuple[int, ...]]:
     """The contracts in the state of an operator with their keys; none if it is not one of Plait."""
+    found = _texts(session, location, operator, "contract")
+    return {t: tuple(sorted(k for k, other in found.items() if other == t)) for t in found.values()}
+
+
+def _texts(session: SparkSession, location: str, operator: int, variable: str) -> dict[int, str]:
+    """A text in the state of an operator by grouping key; none if it is not one of Plait."""
     reader = session.read.format("statestore").option("operatorId", operator)
     try:
-        rows = reader.option("stateVarName", "contract").load(location)
+        rows = reader.option("stateVarName", variable).load(location)
     except PySparkException as error:
         if str(error.getCondition()).startswith(_NO_SUCH_VARIABLE):
             return {}
         raise
-    found = [(str(text), int(key)) for text, key in rows.select("value.text", "key.*").collect()]
-    return {text: tuple(sorted(k for t, k in found if t == text)) for text, _ in found}
+    return {int(key): str(text) for text, key in rows.select("value.text", "key.*").collect()}

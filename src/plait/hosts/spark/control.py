@@ -309,6 +309,12 @@ class Control:
         return self.decisions.add(plan, strategy, after)
 
 
+def controls_in(checkpoint: Path) -> list[Control]:
+    """The control directories of the joins that have reported in a checkpoint."""
+    reports = sorted((checkpoint / _FOLDER).glob("*/reports"))
+    return [Control(str(folder.parent), True) for folder in reports]
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """A join that this driver has made a DataFrame of."""
@@ -319,6 +325,8 @@ class Made:
     routing: Routing
     balance: BalancePolicy | None = None
     """How its partition groups are balanced; None: they stay."""
+    active: frozenset[int] | None = None
+    """The processors that take part since the checkpoint was rebalanced; None: all."""
 
 
 _MADE: list[Made] = []

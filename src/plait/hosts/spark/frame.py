@@ -23,11 +23,11 @@ from pyspark.sql import functions as F  # the name everybody uses
 from plait.adapt.balance_policy import BalancePolicy
 from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
-from plait.errors import DuplicateName, PlanError, SourceError
+from plait.errors import CheckpointMismatch, DuplicateName, PlanError, SourceError
 from plait.files.arena import Places, remove
 from plait.hosts.spark.aside import LATE_COLUMN, aside_schema, nested
 from plait.hosts.spark.balance import look_after
-from plait.hosts.spark.checkpoint import check_checkpoint, stored_contracts
+from plait.hosts.spark.checkpoint import check_checkpoint, stored_contracts, stored_headers
 from plait.hosts.spark.control import Control, Made, register
 from plait.hosts.spark.murmur3 import processor_keys
 from plait.hosts.spark.operator import REPORT, JoinOperator, output_schema, with_micros
@@ -37,14 +37,16 @@ from plait.hosts.spark.partitions import (
     partitions_of,
     warn_of_partitions,
 )
+from plait.hosts.spark.rebalanced import asked_partitions, rebalanced
 from plait.hosts.spark.requirements import check_packages, check_spark
 from plait.hosts.spark.schemas import conform, spark_schema
 from plait.hosts.spark.settings import store_in_rocksdb
 from plait.hosts.spark.watermarks import warn_without_watermarks, without_watermark
 from plait.hosts.spark.worker import batch_number, settle
-from plait.node.contract import contract, processors_before, routing_seed
+from plait.node.contract import contract, processors_before, routing_seed, same_question
+from plait.node.header import Header
 from plait.node.node import Setup
-from plait.node.task import Processor, portioned
+from plait.node.task import Beginning, Processor, portioned
 from plait.optimize.budget import Budget
 from plait.optimize.costs import load
 from plait.plan.jtree import Join, Leaf, check_plan
@@ -112,9 +114,14 @@ def results(
     small = lean(query)
     joins = {} if checkpoint is None else stored_contracts(session, checkpoint)
     stored = list(joins)
+    run = os.urandom(8).hex()
+    control = Control.of(checkpoint, name, run, _master(session))
+    atexit.register(control.remove)
     # A checkpoint keeps its number of processors, whatever machine the query goes on with.
-    before = processors_before(stored, contract(query, route(query.graph, 1)))
-    count = processor_count(session, processors or before)
+    mine = same_question(stored, contract(query, route(query.graph, 1)))
+    if mine is not None:
+        processors = _check_processors(control, processors) or processors_before(mine)
+    count = processor_count(session, processors)
     routing = route(query.graph, count)
     if checkpoint is not None:
         fresh = _SEEDS.setdefault(checkpoint, _random())
@@ -126,10 +133,18 @@ def results(
     # a checkpoint with another number of processors is seen there, if nowhere else.
     # They were made for the number of partitions at the beginning, and are in the state.
     keys = tuple(sorted(processor_keys(count))[: routing.processors])
-    keys = next((k for k in joins.values() if len(k) == routing.processors == before), keys)
-    run = os.urandom(8).hex()
-    control = Control.of(checkpoint, name, run, _master(session))
-    atexit.register(control.remove)
+    if mine is not None and len(joins[mine]) == routing.processors:
+        keys = joins[mine]
+    asks = contract(query, routing)
+    changed, beginning = None, None
+    if mine is not None and routing.by is not None and not control.temporary:
+        changed = rebalanced(control, routing.table, keys)
+    if mine is not None and changed is not None:
+        keys, routing = changed.keys, replace(routing, processors=len(changed.keys))
+        if not any(set(found) >= set(keys) for found in joins.values()):
+            assert checkpoint is not None, "only a checkpoint has a state"
+            headers = stored_headers(session, checkpoint, asks)
+            beginning = Beginning(Header.joining(headers), mine)
     packets: DataFrame | None = None
     for s, stream in enumerate(asked.streams):
         frame = without_watermark(frames[stream.name]).select(
@@ -146,17 +161,18 @@ def results(
         packets = packets.withColumn("clock", F.unix_millis(F.current_timestamp()))
     setting = None
     if adapt is not None and isinstance(plan, Join | Leaf):
-        share = (budget or Budget()).divided(routing.processors)
+        share = (budget or Budget()).divided(len(changed.active if changed else keys))
         setting = Setting(small, adapt, share, load())
     setup = Setup(small, plan, setting, portioned(tuning), _random())
-    processor = Processor(setup, contract(query, routing), routing, bool(late))
+    processor = Processor(setup, asks, routing, bool(late), beginning)
     if frames[query.names[0]].isStreaming:
         store_in_rocksdb(session)
         warn_without_watermarks(query)
         if not stored:
             warn_of_partitions(session, count)
     atexit.register(remove, Places.of_host(), run)
-    register(made := Made(small, name, control, routing, balance))
+    active = frozenset(changed.active) if changed else None
+    register(made := Made(small, name, control, routing, balance, active))
     if frames[query.names[0]].isStreaming:
         look_after(made)
     operator = JoinOperator(processor, keys, run, control)
@@ -170,6 +186,19 @@ def results(
     if not late:
         return rows
     return nested(rows, small, late if isinstance(late, str) else LATE_COLUMN)
+
+
+def _check_processors(control: Control, processors: int | None) -> int | None:
+    """The number of processors of the beginning, if the one that is given is that of now."""
+    now = asked_partitions(control)
+    if now is None:
+        return processors
+    if processors not in (None, now):
+        raise CheckpointMismatch(
+            f"the checkpoint was rebalanced to {now} processors, not to {processors}",
+            remedy="leave out processors=, or run plait rebalance",
+        )
+    return None
 
 
 def observation(name: str | None) -> str:

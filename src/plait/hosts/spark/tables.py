@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from plait.errors import CheckpointDamaged, PlaitError, StorageError, TableTaken, TransferDamaged
@@ -47,6 +48,11 @@ class Tables:
     def newest(self) -> Table | None:
         """The last one that was added."""
         return next((self._read(number) for number in self._numbers()), None)
+
+    def after(self, batch: int) -> list[Table]:
+        """Those that hold from a later batch on, the last one first."""
+        tables = (self._read(number) for number in self._numbers())
+        return list(takewhile(lambda table: table.since > batch, tables))
 
     def add(self, table: Table) -> None:
         """Add the next table, or TableTaken if somebody else has."""

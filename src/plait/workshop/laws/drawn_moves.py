@@ -8,11 +8,13 @@ from random import Random
 from plait.protocol.messages import Move
 from plait.workshop.laws.processors import Cluster
 
+_MOST_PROCESSORS = 5
+
 
 class Restless:
     """Begins moves of random groups by either protocol, ends them when it may, or gives up.
 
-    Several moves may begin and end with one table.
+    Several moves may begin and end with one table. Now and then a processor is added.
 
     It keeps to the protocols: a move by PTLB ends when the sender has said that nothing old is
     left, one by MSLB when all receivers have said that they can read what was exported.
@@ -30,6 +32,8 @@ class Restless:
         if cluster.routing.by is None or self._chance.random() > self._busy:
             return
         table, chance = cluster.table, self._chance
+        if cluster.batch and len(cluster.stores) < _MOST_PROCESSORS and chance.random() < 0.1:
+            cluster.add_processor()
         give_up = [m.number for m in table.under_way if chance.random() < 0.15]
         end = [
             m.number

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import pyarrow as pa
@@ -21,10 +21,11 @@ from plait.hosts.clock import REAL
 from plait.node.batch import Aside, batch_of_packets
 from plait.node.contract import contract
 from plait.node.epochs import Epoch
+from plait.node.header import Header
 from plait.node.node import Setup
 from plait.node.report import Report
 from plait.node.store import Engines, OwnEngines
-from plait.node.task import Processor, Told, portioned
+from plait.node.task import Beginning, Processor, Told, portioned
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.routed import Plan
@@ -127,6 +128,14 @@ class Cluster:
         self.reports: list[Report] = []
         self.aside: list[Aside] = []
         """The rows that the last batch set aside, if that was asked for."""
+
+    def add_processor(self) -> None:
+        """One more, which joins in with the next batch, not the first, and holds no group yet."""
+        known = [Header.from_json(store.header or "") for store in self.stores]
+        self.stores.append(MemoryStore())
+        self.routing = replace(self.routing, processors=len(self.stores))
+        beginning = Beginning(Header.joining(known), self.processor.contract.to_json())
+        self.processor = replace(self.processor, routing=self.routing, beginning=beginning)
 
     def packets(self, batch: Mapping[str, pa.Table], tasks: int = 1) -> list[Packet]:
         """What the pack tasks of all streams send."""
