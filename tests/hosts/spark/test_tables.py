@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,20 @@ def test_a_batch_is_routed_by_the_last_table_that_holds_for_it(tmp_path: Path) -
     tables.add(SECOND)
     assert [tables.at(batch) for batch in (4, 5, 8, 9, 90)] == [None, FIRST, FIRST, SECOND, SECOND]
     assert tables.newest() == SECOND
-    later = [tables.after(batch) for batch in (4, 5, 8, 9)]
-    assert later == [[SECOND, FIRST], [SECOND], [SECOND], []]
+
+
+def test_tables_that_no_batch_goes_by_yet_can_hold_from_later_on(tmp_path: Path) -> None:
+    tables = Tables(tmp_path)
+    tables.add(FIRST)
+    tables.add(SECOND)
+    tables.delay(SECOND.since + 1)
+    assert (tables.numbered(1), tables.newest()) == (FIRST, SECOND)
+    tables.delay(SECOND.since)
+    assert tables.numbered(1) == FIRST
+    assert tables.newest() == replace(SECOND, since=SECOND.since + 1)
+    tables.delay(0)
+    assert tables.numbered(1) == replace(FIRST, since=FIRST.since + 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["000001.json", "000002.json"]
 
 
 def test_two_managers_cannot_both_add_a_table(tmp_path: Path) -> None:

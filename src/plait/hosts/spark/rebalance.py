@@ -58,7 +58,6 @@ def rebalance(
     with _held(controls := controls_in(path)):
         _check_questions(list(stored_contracts(session, checkpoint)))
         stopped = _stopped(path)
-        _check_tables(controls, stopped.batch + 1)
         if output is not None:
             _check_output(output, stopped.batch)
         for control in controls:
@@ -66,7 +65,7 @@ def rebalance(
         last = stopped.batch
         if stopped.partitions != processors:
             for control in controls:
-                _export_nothing(control, last + 1)
+                _prepare(control, last + 1)
             _repartition(session, checkpoint, processors)
             last += 1
         if output is not None:
@@ -144,18 +143,6 @@ def _stopped(path: Path) -> _Stopped:
     return _Stopped(begun, int(json.loads(lines[1])["conf"][SETTING]))
 
 
-def _check_tables(controls: list[Control], empty: int) -> None:
-    """Refuse where only the batch without rows goes by some table: processors would skip it."""
-    for control in controls:
-        begins = {table.since for table in control.tables.after(empty - 1)}
-        if {empty, empty + 1} <= begins:
-            raise MoveError(
-                f"a decision about groups is to hold for batch {empty} alone, which would be the "
-                "one that divides the state and has no rows",
-                remedy="start the query once more, let it run for some batches, and stop it",
-            )
-
-
 def _newest(log: Path) -> int:
     return max((int(e.name) for e in log.iterdir() if e.name.isdecimal()), default=-1)
 
@@ -170,12 +157,15 @@ def _repartition(session: SparkSession, checkpoint: str, partitions: int) -> Non
         ) from error
 
 
-def _export_nothing(control: Control, batch: int) -> None:
-    """Do what the senders of groups that are on their way do in a batch without rows.
+def _prepare(control: Control, batch: int) -> None:
+    """Make a batch without rows do no harm to moves of groups.
 
+    A table may not hold for this batch alone, because processors go from each to the next. And of
+    groups that are on their way, processors export what comes with every batch: here it is nothing.
     If Spark runs a batch of this number after all, they write over it.
     """
     table = control.tables.at(batch - 1)
+    control.tables.delay(batch)
     for move in () if table is None else table.under_way:
         for sender in move.senders if move.protocol == "MSLB" else ():
             raw = Transfer(move.number, sender, batch, False, {}).to_bytes()

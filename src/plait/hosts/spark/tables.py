@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
@@ -49,23 +49,26 @@ class Tables:
         """The last one that was added."""
         return next((self._read(number) for number in self._numbers()), None)
 
-    def after(self, batch: int) -> list[Table]:
-        """Those that hold from a later batch on, the last one first."""
+    def delay(self, batch: int) -> None:
+        """Let the tables of this batch and of later ones hold from one batch later on.
+
+        No batch may have begun that goes by them. The last one is written first, so that their
+        batches ascend whenever this ends.
+        """
         tables = (self._read(number) for number in self._numbers())
-        return list(takewhile(lambda table: table.since > batch, tables))
+        for table in takewhile(lambda table: table.since >= batch, tables):
+            new = self._new(replace(table, since=table.since + 1))
+            new.replace(self._path(table.number))
 
     def add(self, table: Table) -> None:
         """Add the next table, or TableTaken if somebody else has."""
-        new = self.folder / f"new-{os.getpid()}-{os.urandom(4).hex()}"
+        new = None
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if table.number != next(iter(self._numbers()), 0) + 1:
                 raise FileExistsError
-            with new.open("x", encoding="utf-8") as file:
-                file.write(sealed(table.to_dict()))
-                file.flush()
-                os.fsync(file.fileno())
-            os.link(new, self.folder / f"{table.number:06}.json")
+            new = self._new(table)
+            os.link(new, self._path(table.number))
         except FileExistsError:
             raise TableTaken(
                 f"there is a routing table {table.number} already",
@@ -77,7 +80,20 @@ class Tables:
                 remedy="make room, or make the folder writable, and decide again",
             ) from error
         finally:
-            new.unlink(missing_ok=True)
+            if new is not None:
+                new.unlink(missing_ok=True)
+
+    def _new(self, table: Table) -> Path:
+        """A file with a table, under a name that nobody reads."""
+        new = self.folder / f"new-{os.getpid()}-{os.urandom(4).hex()}"
+        with new.open("x", encoding="utf-8") as file:
+            file.write(sealed(table.to_dict()))
+            file.flush()
+            os.fsync(file.fileno())
+        return new
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:06}.json"
 
     def _numbers(self) -> list[int]:
         """The newest first."""
@@ -88,7 +104,7 @@ class Tables:
         return sorted((int(match[1]) for match in found if match), reverse=True)
 
     def _read(self, number: int) -> Table:
-        path = self.folder / f"{number:06}.json"
+        path = self._path(number)
         try:
             table = Table.from_dict(unsealed(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, PlaitError) as error:
