@@ -184,7 +184,7 @@ class _Runnable:
         text = self._explained(plan)
         count = processors
         if count is None and (frame := next(filter(is_spark_frame, self.sources.values()), None)):
-            from plait.hosts.spark.frame import processor_count
+            from plait.hosts.spark.partitions import processor_count
 
             count = processor_count(frame.sparkSession)
         if count is None:

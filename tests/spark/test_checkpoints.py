@@ -197,7 +197,7 @@ def test_oracle_a_restarted_query_routes_by_the_seed_of_its_checkpoint(
     found, _ = run(question(spark, tmp_path, 2), checkpoint)
     (seed,) = {json.loads(text)["hash"] for text in stored_contracts(spark, str(checkpoint))}
     assert int(seed, 16) >= 0
-    monkeypatch.setattr("plait.hosts.spark.frame._SEEDS", {})
+    monkeypatch.setattr("plait.hosts.spark.layout._SEEDS", {})
     asked = question(spark, tmp_path, BATCHES)
     found += run(asked, checkpoint)[0]
     assert found == answer(asked, BATCHES)

@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
-from plait.hosts.spark.frame import processor_count
-from plait.hosts.spark.partitions import SETTING, partitions, partitions_of, warn_of_partitions
+from plait.hosts.spark.partitions import (
+    SETTING,
+    partitions,
+    partitions_of,
+    processor_count,
+    warn_of_partitions,
+)
 
 
 class Session:

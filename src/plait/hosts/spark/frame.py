@@ -23,37 +23,27 @@ from pyspark.sql import functions as F  # the name everybody uses
 from plait.adapt.balance_policy import BalancePolicy
 from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
-from plait.errors import CheckpointMismatch, DuplicateName, PlanError, SourceError
+from plait.errors import DuplicateName, PlanError, SourceError
 from plait.files.arena import Places, remove
 from plait.hosts.spark.aside import LATE_COLUMN, aside_schema, nested
 from plait.hosts.spark.balance import look_after
-from plait.hosts.spark.checkpoint import check_checkpoint, stored_contracts, stored_headers
 from plait.hosts.spark.control import Control, Made, register
-from plait.hosts.spark.murmur3 import processor_keys
+from plait.hosts.spark.layout import layout_of, new_layout, random_seed
 from plait.hosts.spark.operator import REPORT, JoinOperator, output_schema, with_micros
-from plait.hosts.spark.partitions import (
-    SPARKS_DEFAULT,
-    parallelism,
-    partitions_of,
-    warn_of_partitions,
-)
-from plait.hosts.spark.rebalanced import asked_partitions, rebalanced
+from plait.hosts.spark.partitions import warn_of_partitions
 from plait.hosts.spark.requirements import check_packages, check_spark
 from plait.hosts.spark.schemas import conform, spark_schema
 from plait.hosts.spark.settings import store_in_rocksdb
 from plait.hosts.spark.watermarks import warn_without_watermarks, without_watermark
 from plait.hosts.spark.worker import batch_number, settle
-from plait.node.contract import contract, processors_before, routing_seed, same_question
-from plait.node.header import Header
 from plait.node.node import Setup
-from plait.node.task import Beginning, Processor, portioned
+from plait.node.task import Processor, portioned
 from plait.optimize.budget import Budget
 from plait.optimize.costs import load
 from plait.plan.jtree import Join, Leaf, check_plan
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query, narrowed
 from plait.route.packets import Packer, Packet, lean
-from plait.route.routing import route
 from plait.tuning import USUAL, Tuning
 
 OBSERVATION = "plait"
@@ -77,8 +67,6 @@ _PACKETS = pa.schema(
         ("body", pa.binary()),
     ]
 )
-_SEEDS: dict[str, int] = {}
-"""The seeds drawn for new checkpoints: two joins into one, or one that is made twice, agree."""
 
 
 def results(
@@ -112,39 +100,15 @@ def results(
     session = frames[query.names[0]].sparkSession
     check_spark(session.version)
     small = lean(query)
-    joins = {} if checkpoint is None else stored_contracts(session, checkpoint)
-    stored = list(joins)
+    streaming = frames[query.names[0]].isStreaming
     run = os.urandom(8).hex()
     control = Control.of(checkpoint, name, run, _master(session))
     atexit.register(control.remove)
-    # A checkpoint keeps its number of processors, whatever machine the query goes on with.
-    mine = same_question(stored, contract(query, route(query.graph, 1)))
-    if mine is not None:
-        processors = _check_processors(control, processors) or processors_before(mine)
-    count = processor_count(session, processors)
-    routing = route(query.graph, count)
-    if checkpoint is not None:
-        fresh = _SEEDS.setdefault(checkpoint, _random())
-        routing = replace(routing, seed=routing_seed(stored, contract(query, routing), fresh))
-        check_checkpoint(stored, contract(query, routing))
-    elif not frames[query.names[0]].isStreaming:
-        routing = replace(routing, seed=_random())
-    # A hypercube may use fewer processors than there are partitions. Key 0 is always one of them:
-    # a checkpoint with another number of processors is seen there, if nowhere else.
-    # They were made for the number of partitions at the beginning, and are in the state.
-    keys = tuple(sorted(processor_keys(count))[: routing.processors])
-    if mine is not None and len(joins[mine]) == routing.processors:
-        keys = joins[mine]
-    asks = contract(query, routing)
-    changed, beginning = None, None
-    if mine is not None and routing.by is not None and not control.temporary:
-        changed = rebalanced(control, routing.table, keys)
-    if mine is not None and changed is not None:
-        keys, routing = changed.keys, replace(routing, processors=len(changed.keys))
-        if not any(set(found) >= set(keys) for found in joins.values()):
-            assert checkpoint is not None, "only a checkpoint has a state"
-            headers = stored_headers(session, checkpoint, asks)
-            beginning = Beginning(Header.joining(headers), mine)
+    if checkpoint is None:
+        layout = new_layout(session, query, processors, secret=not streaming)
+    else:
+        layout = layout_of(session, query, processors, checkpoint, control)
+    routing, keys = layout.routing, layout.keys
     packets: DataFrame | None = None
     for s, stream in enumerate(asked.streams):
         frame = without_watermark(frames[stream.name]).select(
@@ -161,19 +125,18 @@ def results(
         packets = packets.withColumn("clock", F.unix_millis(F.current_timestamp()))
     setting = None
     if adapt is not None and isinstance(plan, Join | Leaf):
-        share = (budget or Budget()).divided(len(changed.active if changed else keys))
+        share = (budget or Budget()).divided(layout.taking_part)
         setting = Setting(small, adapt, share, load())
-    setup = Setup(small, plan, setting, portioned(tuning), _random())
-    processor = Processor(setup, asks, routing, bool(late), beginning)
-    if frames[query.names[0]].isStreaming:
+    setup = Setup(small, plan, setting, portioned(tuning), random_seed())
+    processor = Processor(setup, layout.contract, routing, bool(late), layout.beginning)
+    if streaming:
         store_in_rocksdb(session)
         warn_without_watermarks(query)
-        if not stored:
-            warn_of_partitions(session, count)
+        if layout.partitions is not None:
+            warn_of_partitions(session, layout.partitions)
     atexit.register(remove, Places.of_host(), run)
-    active = frozenset(changed.active) if changed else None
-    register(made := Made(small, name, control, routing, balance, active))
-    if frames[query.names[0]].isStreaming:
+    register(made := Made(small, name, control, routing, balance, layout.active))
+    if streaming:
         look_after(made)
     operator = JoinOperator(processor, keys, run, control)
     returned = output_schema(processor, reports=not control.shared)
@@ -186,19 +149,6 @@ def results(
     if not late:
         return rows
     return nested(rows, small, late if isinstance(late, str) else LATE_COLUMN)
-
-
-def _check_processors(control: Control, processors: int | None) -> int | None:
-    """The number of processors of the beginning, if the one that is given is that of now."""
-    now = asked_partitions(control)
-    if now is None:
-        return processors
-    if processors not in (None, now):
-        raise CheckpointMismatch(
-            f"the checkpoint was rebalanced to {now} processors, not to {processors}",
-            remedy="leave out processors=, or run plait rebalance",
-        )
-    return None
 
 
 def observation(name: str | None) -> str:
@@ -237,10 +187,6 @@ def _instants(value: Column, type_: pa.DataType) -> Column:
         fields = [_instants(value.getField(f.name), f.type).alias(f.name) for f in type_]
         return F.when(value.isNotNull(), F.struct(*fields))
     return F.timestamp_micros(value)
-
-
-def _random() -> int:
-    return int.from_bytes(os.urandom(8), "little")
 
 
 def _column(name: str) -> Column:
@@ -297,16 +243,3 @@ def _pack(
 def _row(packet: Packet) -> pa.RecordBatch:
     arrays = [pa.array([value], f.type) for value, f in zip(packet, _PACKETS, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=_PACKETS)
-
-
-def processor_count(session: SparkSession, asked: int | None = None) -> int:
-    """How many processors there are: as many as Spark makes partitions of a stateful operator.
-
-    Spark's default of 200 partitions is meant for large batch shuffles; each would be a task with
-    a state store of its own in every batch. So unless the session says something else, it is one
-    processor per core of the cluster.
-    """
-    configured = partitions_of(session)
-    if asked is None and configured != SPARKS_DEFAULT:
-        return configured
-    return asked or parallelism(session)

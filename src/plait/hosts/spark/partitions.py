@@ -66,6 +66,19 @@ def partitions_of(session: SparkSession) -> int:
     return int(session.conf.get(SETTING, str(SPARKS_DEFAULT)) or SPARKS_DEFAULT)
 
 
+def processor_count(session: SparkSession, asked: int | None = None) -> int:
+    """How many processors there are: as many as Spark makes partitions of a stateful operator.
+
+    Spark's default of 200 partitions is meant for large batch shuffles; each would be a task with
+    a state store of its own in every batch. So unless the session says something else, it is one
+    processor per core of the cluster.
+    """
+    configured = partitions_of(session)
+    if asked is None and configured != SPARKS_DEFAULT:
+        return configured
+    return asked or parallelism(session)
+
+
 def warn_of_partitions(session: SparkSession, processors: int) -> None:
     """Say so if a query that is started in this session now would not fit its processors."""
     found = partitions_of(session)
