@@ -8,7 +8,7 @@ import pytest
 
 from plait.errors import MoveError, SourceError
 from plait.protocol.messages import Move, Protocol
-from plait.route.table import Table, check_move, initial
+from plait.route.table import Table, initial
 
 TABLE = initial([0, 0, 1, 1])
 
@@ -60,7 +60,7 @@ def test_tables_follow_each_other_in_batches_too() -> None:
         (move(), "names no group"),
         (move(9), "there is no group 9: there are 4, numbered from 0"),
         (move(-1), "there is no group -1"),
-        (move(0, receivers=(2,)), "there is no processor 2: the query has 2"),
+        (move(0, receivers=(2,)), "there is no processor 2: there are 2"),
         (move(0, receivers=(0,)), "group 0 is on processor 0 already"),
         (move(0, senders=(1,), receivers=(0,)), "group 0 is on processor 0, not on 1"),
         (move(3, senders=(1,), receivers=(0,)), "group 3 is moving already"),
@@ -74,7 +74,7 @@ def test_tables_follow_each_other_in_batches_too() -> None:
 def test_what_makes_no_sense_is_refused_by_name(wanted: Move, message: str) -> None:
     table = TABLE.begin(move(3, number=5, senders=(1,), receivers=(0,)), 1, 2)
     with pytest.raises(MoveError, match=message):
-        check_move(table, wanted, 2)
+        table.begin(wanted, 2, 2)
 
 
 def test_one_table_may_begin_and_end_several_moves() -> None:

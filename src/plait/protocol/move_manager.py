@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import get_args
 
 from plait.errors import MoveError
 from plait.protocol import mslb, ptlb
@@ -36,6 +35,7 @@ from plait.protocol.messages import (
 )
 from plait.protocol.move_steps import GIVE_UP, ProtocolStep, parties
 from plait.protocol.places import Place, placed
+from plait.protocol.sense import check_move, check_processors, check_protocol
 
 COMPUTE = ComputePartitionsToMove.__name__
 
@@ -90,12 +90,12 @@ class MoveManager:
 
         >>> MoveManager.of(2, 1, [Place((0,))]).begin("MSLB", [0], [0])
         Traceback (most recent call last):
-        plait.errors.MoveError: group 0 is at processor 0 already; name another receiver
+        plait.errors.MoveError: group 0 is on processor 0 already; name another receiver
         """
         chosen, to = tuple(groups), tuple(receivers)
-        self._check(protocol, chosen, to, spread)
-        place = self.places[chosen[0]]
-        move = Move(self.last + 1, protocol, chosen, place.processors, to, spread, place.spread)
+        here = next((self.places[g] for g in chosen if 0 <= g < len(self.places)), Place((0,)))
+        move = Move(self.last + 1, protocol, chosen, here.processors, to, spread, here.spread)
+        check_move(move, self.places, self._busy(), self.processors)
         return replace(self, last=move.number)._enter(move, _steps(move)[0])
 
     def ask(
@@ -107,8 +107,8 @@ class MoveManager:
         >>> begun.messages
         (('processor-0', ComputePartitionsToMove(move=1, amount=1000000.0)),)
         """
-        _check_protocol(protocol)
-        self._check_processors((sender, receiver))
+        check_protocol(protocol)
+        check_processors((sender, receiver), self.processors)
         if sender == receiver:
             raise MoveError(
                 f"processor {sender} would send groups to itself", remedy="name another receiver"
@@ -226,78 +226,13 @@ class MoveManager:
     def _moving(self, number: int) -> OpenMove | None:
         return next((m for m in self.moving if m.move.number == number), None)
 
-    def _busy(self) -> dict[int, int]:
-        """Each group that is moving, and its move."""
-        return {group: m.move.number for m in self.moving for group in m.move.groups}
+    def _busy(self) -> set[int]:
+        """The groups that are moving."""
+        return {group for m in self.moving for group in m.move.groups}
 
     def _open(self) -> str:
         numbers = ", ".join(str(m.move.number) for m in self.moving)
         return f"moves under way: {numbers}" if numbers else "no move is under way"
-
-    def _check(
-        self,
-        protocol: Protocol,
-        groups: tuple[int, ...],
-        receivers: tuple[int, ...],
-        spread: int | None,
-    ) -> None:
-        """Refuses a move that makes no sense."""
-        _check_protocol(protocol)
-        if not groups or len(set(groups)) != len(groups):
-            raise MoveError(
-                f"the groups to move are {list(groups)}", remedy="name one or more, each once"
-            )
-        busy = self._busy()
-        for group in groups:
-            if not 0 <= group < len(self.places):
-                raise MoveError(
-                    f"there is no group {group}", remedy=f"groups are 0 to {len(self.places) - 1}"
-                )
-            if group in busy:
-                raise MoveError(
-                    f"group {group} is already moving, in move {busy[group]}",
-                    remedy="wait for its end, or give it up",
-                )
-        if not receivers or len(set(receivers)) != len(receivers):
-            raise MoveError(
-                f"the receivers are {list(receivers)}", remedy="name one or more, each once"
-            )
-        self._check_processors(receivers)
-        first = self.places[groups[0]]
-        for group in groups:
-            place = self.places[group]
-            if (place.processors, place.spread) != (first.processors, first.spread):
-                raise MoveError(
-                    f"groups {groups[0]} and {group} are at different processors",
-                    remedy="move them one after the other",
-                )
-        if (set(first.processors), first.spread) == (set(receivers), spread):
-            there = ", ".join(str(p) for p in receivers)
-            raise MoveError(
-                f"group {groups[0]} is at processor {there} already", remedy="name another receiver"
-            )
-        if (spread is None) != (len(receivers) == 1) or (spread is not None and spread < 0):
-            raise MoveError(
-                f"{len(receivers)} receivers with spread {spread}",
-                remedy="name one receiver, or several and the stream that is spread over them",
-            )
-        if protocol == "PTLB" and (len(receivers) > 1 or len(first.processors) > 1):
-            raise MoveError(
-                "PTLB has one sender and one receiver", remedy="use MSLB for a group that is spread"
-            )
-
-    def _check_processors(self, processors: tuple[int, ...]) -> None:
-        for processor in processors:
-            if not 0 <= processor < self.processors:
-                raise MoveError(
-                    f"there is no processor {processor}",
-                    remedy=f"processors are 0 to {self.processors - 1}",
-                )
-
-
-def _check_protocol(protocol: str) -> None:
-    if protocol not in get_args(Protocol):
-        raise MoveError(f"there is no protocol {protocol!r}", remedy="use PTLB or MSLB")
 
 
 def _steps(move: Move) -> tuple[ProtocolStep, ...]:

@@ -12,11 +12,13 @@ each other have numbers and batches that ascend.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from plait.errors import MoveError, SourceError
 from plait.protocol.messages import Move
+from plait.protocol.places import Place
+from plait.protocol.sense import check_move
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +69,20 @@ class Table:
 
         A group whose move ends here cannot begin another one before the next table.
         """
-        under_way, last = self.under_way, self.last
+        under_way, last, moving = self.under_way, self.last, set(self.moving)
+        spread = dict(self.spread)
+        here = [Place(place, spread.get(group)) for group, place in enumerate(self.places)]
         for move in begin:
-            check_move(replace(self, under_way=under_way), move, processors)
-            under_way, last = (*under_way, move), max(last, move.number)
+            if move.number <= last:
+                raise MoveError(
+                    f"there was a move {move.number} already", remedy="take another number"
+                )
+            check_move(move, here, moving, processors)
+            under_way, last = (*under_way, move), move.number
+            moving |= set(move.groups)
         ended = tuple(self.find(number) for number in end)
         given_up = tuple(self.find(number) for number in give_up)
-        places, spread = list(self.places), dict(self.spread)
+        places = list(self.places)
         for move in ended:
             for group in move.groups:
                 places[group] = move.receivers
@@ -135,62 +144,9 @@ class Table:
             raise SourceError(f"it is no routing table: {error}") from None
 
 
-def check_move(table: Table, move: Move, processors: int) -> None:
-    """Refuse a move that makes no sense, by name.
-
-    >>> check_move(Table(((0,), (1,))), Move(1, "PTLB", (0,), (0,), (0,)), 2)
-    Traceback (most recent call last):
-    plait.errors.MoveError: group 0 is on processor 0 already; name another receiver
-    """
-    if not move.groups or not move.senders or not move.receivers:
-        raise MoveError("the move names no group or no processor", remedy="name them")
-    for p in (*move.senders, *move.receivers):
-        if not 0 <= p < processors:
-            raise MoveError(
-                f"there is no processor {p}: the query has {processors}, numbered from 0",
-                remedy="name one of them, or start the query with more",
-            )
-    if move.number <= table.last:
-        raise MoveError(f"there was a move {move.number} already", remedy="take another number")
-    if len(set(move.receivers)) < len(move.receivers) or len(set(move.groups)) < len(move.groups):
-        raise MoveError("a group or processor is named twice", remedy="name each once")
-    if (len(move.receivers) > 1) != (move.spread is not None):
-        raise MoveError(
-            "a group in several places needs the stream whose rows are divided, and no other does",
-            remedy="name the stream to spread, or one receiver",
-        )
-    for group in move.groups:
-        if not 0 <= group < len(table.places):
-            raise MoveError(
-                f"there is no group {group}: there are {len(table.places)}, numbered from 0",
-                remedy="plait.progress shows the groups",
-            )
-        if group in table.moving:
-            raise MoveError(f"group {group} is moving already", remedy="wait until it has arrived")
-        here = table.places[group]
-        if sorted(here) != sorted(move.senders):
-            raise MoveError(
-                f"group {group} is on processor {_listed(here)}, not on {_listed(move.senders)}",
-                remedy="send it from where it is",
-            )
-        if here == move.receivers and move.spread is None:
-            raise MoveError(
-                f"group {group} is on processor {_listed(here)} already",
-                remedy="name another receiver",
-            )
-    if move.protocol == "PTLB" and (len(move.senders), len(move.receivers)) != (1, 1):
-        raise MoveError(
-            "PTLB moves groups from one processor to one other", remedy="use MSLB to spread a group"
-        )
-
-
 def initial(places: Sequence[int]) -> Table:
     """The table of a new checkpoint: each group on one processor."""
     return Table(tuple((p,) for p in places))
-
-
-def _listed(processors: Sequence[int]) -> str:
-    return ", ".join(map(str, processors))
 
 
 def _ints(values: Sequence[Any]) -> tuple[int, ...]:

@@ -83,6 +83,8 @@ class Restless:
         if chance.random() < 0.25:
             several = tuple(chance.sample(processors, chance.randint(2, len(processors))))
             stream = chance.randrange(len(cluster.query.streams))
+            if (set(several), stream) == (set(senders), dict(table.spread).get(first)):
+                return None
             return Move(self._moves, "MSLB", groups, senders, several, stream)
         others = [p for p in processors if (p,) != senders]
         receiver = (chance.choice(others),)
