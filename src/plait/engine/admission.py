@@ -6,7 +6,7 @@ The one place that decides it, whoever hosts an engine. A row has one fate, the 
 2. *filtered*: a condition on its own stream is not true;
 3. *no key*: one of its keys is null, or fits no value of the other streams' type;
 4. *filtered*: two of its columns must equal the same key of another stream, and differ;
-5. *late*: it is older than its stream's watermark. That is for whoever knows the watermark;
+5. *late*: it is older than its stream's watermark (`are_late`), which others know;
 6. it is joined.
 
 So a row that could never be in a result is not called late, as in Spark, where conditions come
@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -44,6 +45,18 @@ class SortedOut:
     no_time: pa.RecordBatch | None
     no_key: pa.RecordBatch | None
     filtered: int
+
+
+def are_late(times: npt.NDArray[np.int64], watermark: int) -> npt.NDArray[np.bool_] | None:
+    """Which rows are older than the watermark of their stream; None if none is.
+
+    >>> are_late(np.array([5, 7, 9]), 7), are_late(np.array([7, 9]), 7)
+    (array([ True, False, False]), None)
+    """
+    if not len(times) or times.min() >= watermark:
+        return None
+    found: npt.NDArray[np.bool_] = times < watermark
+    return found
 
 
 class Admission:

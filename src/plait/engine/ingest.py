@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as pt
 
-from plait.engine.admission import Admission
+from plait.engine.admission import Admission, are_late
 from plait.engine.codes import CodeBook, plain_array, stored_type
-from plait.engine.times import BEFORE_ALL_TIMES, event_times
+from plait.engine.times import event_times
 from plait.errors import SourceError
 from plait.kernels.jit import Ints
 from plait.plan.steps import on_arrival
@@ -82,13 +82,13 @@ class Ingest:
     def admit(self, rows: pa.RecordBatch, watermark: int, flags: Ints | None = None) -> Admitted:
         """Sort out one batch of rows; if rows are flagged, all of them can be in a result."""
         rows = self._conform(rows)
-        total, late, is_late = rows.num_rows, None, None
+        total, late = rows.num_rows, None
         found = self._admission.sort_out(rows)
         rows = found.rows
         assert flags is None or len(flags) == rows.num_rows, "flagged rows were sorted out before"
         times = event_times(rows.column(self._stream.time))
-        if len(times) and watermark > BEFORE_ALL_TIMES and times.min() < watermark:
-            is_late = times < watermark
+        is_late = are_late(times, watermark)
+        if is_late is not None:
             late = rows.filter(pa.array(is_late))
             rows, times = rows.filter(pa.array(~is_late)), times[~is_late]
             flags = None if flags is None else flags[~is_late]

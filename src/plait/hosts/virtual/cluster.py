@@ -26,7 +26,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from plait.engine.admission import LATE, NO_TIME, NULL_KEY, Admission
+from plait.engine.admission import LATE, NO_TIME, NULL_KEY, Admission, are_late
 from plait.engine.purging import Purge
 from plait.engine.times import BEFORE_ALL_TIMES, event_times
 from plait.engine.watermarks import watermarks_of
@@ -236,8 +236,8 @@ class VirtualCluster:
             if some is not None and some.num_rows:
                 self.aside.append(Aside(stream, reason, some))
         times = event_times(found.rows.column(self.query.streams[stream].time))
-        late = times < watermark
-        if not late.any():
+        late = are_late(times, watermark)
+        if late is None:
             return found.rows
         self.aside.append(Aside(stream, LATE, found.rows.filter(pa.array(late))))
         return found.rows.filter(pa.array(~late))
