@@ -15,9 +15,11 @@ def rebalance(checkpoint: str, processors: int, output: str) -> None:
 
     if problem := java.missing():
         raise MissingRequirement(problem, remedy="install a Java runtime, version 17 or 21")
+    from plait.hosts.spark.rebalance import checked_place
     from plait.hosts.spark.rebalance import rebalance as divide
     from plait.hosts.spark.session import local_session
 
+    checked_place(checkpoint)  # before Spark starts, which takes some seconds
     with tempfile.TemporaryDirectory(prefix="plait-rebalance-") as scratch:
         log = Path(scratch) / "spark.log"
         say("starting Spark ...")

@@ -53,7 +53,7 @@ def rebalance(
     refused changes nothing.
     """
     check_spark(session.version)
-    path = _place(checkpoint)
+    path = checked_place(checkpoint)
     _check_stopped(session, path)
     with _held(controls := controls_in(path)):
         _check_questions(list(stored_contracts(session, checkpoint)))
@@ -73,7 +73,8 @@ def rebalance(
     return stopped.partitions, last
 
 
-def _place(checkpoint: str) -> Path:
+def checked_place(checkpoint: str) -> Path:
+    """The folder of a checkpoint, if its groups can move."""
     path = local_path(checkpoint)
     if path is None:
         raise MoveError(
