@@ -43,6 +43,8 @@ TINY = {
 
 
 ON_SPARK = {
+    "move-pause": {"stored": "3000", "keys": "500", "warm": "3", "batches": "14"},
+    "processors": {"rows": "3000", "keys": "50", "warm": "2", "batches": "5", "idle": "1"},
     "peers-chain": {"keys": "200", "systems": "plait,native-hdfs"},
     "peers-output": {"keys": "100", "systems": "native-rocksdb", "fewer_batches": "3"},
     "spark-state-writes": {
@@ -57,7 +59,7 @@ ELSEWHERE = {"peers-ingest", "peers-tiny", "spark-soak"}
 """Tested in tests/workshop/bench/spark; the peers-... differ from those above in options only."""
 
 
-LONG = ("peers-chain", "spark-state-writes")
+LONG = ("move-pause", "peers-chain", "processors", "spark-state-writes")
 """Minutes even if tiny, and much like the other benchmarks on Spark."""
 
 

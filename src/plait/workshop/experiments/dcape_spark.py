@@ -13,18 +13,14 @@ between the runs at the end of each. Runs follow each other, so the noise of the
 
 from __future__ import annotations
 
-import json
 import statistics
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from plait.errors import PlaitError
 from plait.hosts.spark import java
 from plait.workshop.bench.adapt.spark_flips import spark_batches
 from plait.workshop.bench.report import (
@@ -36,7 +32,7 @@ from plait.workshop.bench.report import (
     equal,
 )
 from plait.workshop.bench.spark.job import Job
-from plait.workshop.bench.spark.launch import listen
+from plait.workshop.bench.spark.run import run_job
 from plait.workshop.bench.spark.systems import PLAIT
 from plait.workshop.workloads.changing import Key, Regime
 from plait.workshop.workloads.files import write_batches
@@ -163,37 +159,25 @@ def _runs(
         files = Path(scratch) / "in"
         write_batches(batches, files)
         for number, (name, job) in enumerate(wanted.items()):
-            where = Path(scratch) / str(number)
-            where.mkdir()
-            mine = replace(job, scratch=str(where), files=str(files))
-            found[name] = _run(name, mine, where, options.batches, note)
+            mine = replace(job, files=str(files))
+            found[name] = _run(name, mine, Path(scratch) / str(number), options.batches, note)
     return found
 
 
 def _run(name: str, job: Job, where: Path, batches: int, note: Note) -> Ran:
-    def on_word(word: dict[str, Any]) -> None:
-        if word["kind"] == "batch":
-            note(f"{name}: batch {word['id'] + 1} of {batches}")
-
-    note(f"{name}: starting")
-    path = str(job.write(where / "job"))
-    command = [sys.executable, "-m", "plait.workshop.bench.spark.child", path]
-    heard = listen(command, where / "log", _LIMIT_SECONDS, on_word)
-    if heard.error or heard.over:
-        raise PlaitError(heard.error or f"{name} took more than {_LIMIT_SECONDS:g} s")
-    told = heard.of("batch")
-    reports = [[json.loads(r) for r in batch["reports"]] for batch in told]
+    ran = run_job(name, job, where, batches, _LIMIT_SECONDS, note, may_stop=False)
+    reports = [report for batch in ran.reports for report in batch]
     return Ran(
-        tuple(b["durations"]["triggerExecution"] / 1000 for b in told),
-        (sum(b["results"] for b in told), sum(int(b["checksum"]) for b in told)),
-        sum(a.get("bytes", 0) for batch in reports for r in batch for a in r["moves"]),
-        len({r["table"] for batch in reports for r in batch}),
+        ran.seconds,
+        ran.results,
+        sum(answer.get("bytes", 0) for report in reports for answer in report["moves"]),
+        len({report["table"] for report in reports}),
     )
 
 
 def _job(options: Options) -> Job:
     window = round(options.window_seconds * _SECOND)
-    return Job(PLAIT, (("k",),) * 3, window, "", plan="((s0 s1) s2)", memory=options.memory)
+    return Job(PLAIT, (("k",),) * 3, window, plan="((s0 s1) s2)", memory=options.memory)
 
 
 def _skewed_jobs(options: Options) -> dict[str, Job]:

@@ -8,10 +8,8 @@ that the adaptive run begins with is not. Where a system runs several times, med
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +18,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from plait.errors import PlaitError
 from plait.hosts.spark import java
 from plait.plan.jtree import Node
 from plait.plan.serde import dumps
@@ -36,7 +33,7 @@ from plait.workshop.bench.report import (
     spread,
 )
 from plait.workshop.bench.spark.job import Job
-from plait.workshop.bench.spark.launch import listen
+from plait.workshop.bench.spark.run import run_job
 from plait.workshop.bench.spark.systems import PLAIT
 from plait.workshop.workloads.changing import Batches, Regime, make_batches
 from plait.workshop.workloads.files import EPOCH, write_batches
@@ -120,13 +117,11 @@ def flip_on_spark(report: Report, given: FlipOnSpark, note: Note) -> None:
             if name not in (OURS, initial):
                 limit = _START_SECONDS + given.stop * sum(found[OURS][0].seconds)
             where = Path(scratch) / str(number)
-            where.mkdir()
             job = Job(
                 PLAIT,
                 given.keys,
                 given.query.bounds.widest,
-                str(where),
-                str(files),
+                files=str(files),
                 plan=dumps(plan),
                 adapt=adapt,
             )
@@ -189,25 +184,13 @@ def _instants(table: pa.Table) -> pa.Table:
 
 
 def _run(name: str, job: Job, where: Path, given: FlipOnSpark, limit: float, note: Note) -> OnSpark:
-    def on_word(word: dict[str, Any]) -> None:
-        if word["kind"] == "batch":
-            note(f"{name}: batch {word['id'] + 1} of {len(given.batches)}")
-
-    note(f"{name}: starting")
-    command = [
-        sys.executable,
-        "-m",
-        "plait.workshop.bench.spark.child",
-        str(job.write(where / "job")),
-    ]
-    heard = listen(command, where / "log", limit, on_word)
-    if heard.error or (heard.over and limit >= _LIMIT_SECONDS):
-        raise PlaitError(heard.error or f"{name} took more than {limit:g} s")
-    told = heard.of("batch")
+    may_stop = limit < _LIMIT_SECONDS
+    ran = run_job(name, job, where, len(given.batches), limit, note, may_stop=may_stop)
+    moved = [n for n, reports in enumerate(ran.reports) if any(r["migrations"] for r in reports)]
     return OnSpark(
         given.warm,
-        tuple(b["durations"]["triggerExecution"] / 1000 for b in told),
-        (sum(b["results"] for b in told), sum(int(b["checksum"]) for b in told)),
-        tuple(b["id"] for b in told if any(json.loads(r)["migrations"] for r in b["reports"])),
-        heard.over,
+        ran.seconds,
+        ran.results,
+        tuple(ran.batches[n]["id"] for n in moved),
+        ran.stopped,
     )

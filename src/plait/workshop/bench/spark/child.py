@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
 from plait.hosts.spark.control import Control
+from plait.hosts.spark.moves import moves_of
 from plait.hosts.spark.progress import reports_of
 from plait.hosts.spark.session import local_session
 from plait.route.table import initial
@@ -76,12 +77,15 @@ def _run(spark: SparkSession, job: Job) -> None:
         writer = writer.trigger(processingTime=f"{job.trigger_seconds} seconds")
     began = time.perf_counter()
     query = writer.start()
-    told, warm, migrated = -1, 0.0, not job.migrate_to
+    told, warm, migrated, moved = -1, 0.0, not job.migrate_to, not job.move_by
     while query.isActive:
         time.sleep(_LOOK)
         told = _tell_batches(spark, query, told, job, sums)
         if not migrated and told >= job.migrate_after and query.isActive:
             migrated = bool(plait.migrate(query, job.migrate_to, cast(Any, job.strategy)))
+        if not moved and told >= job.move_after and query.isActive:
+            _move(query, job)
+            moved = True
         if told >= FIRST_WARM:
             warm = warm or time.perf_counter()
             if job.seconds and time.perf_counter() - warm > job.seconds:
@@ -121,20 +125,33 @@ def plait_join(frames: list[DataFrame], job: Job) -> DataFrame:
         asked = asked.adapt(job.adapt)
     if job.balance is not None:
         asked = asked.balance(job.balance)
-    if not job.skew:
+    if not (job.skew or job.holders or job.move_by):
         return asked.to_df(plan=job.plan or None)
     checkpoint = str(Path(job.scratch) / "checkpoint")
     found = asked.to_df(plan=job.plan or None, checkpoint=checkpoint)
-    _skew(Control.of(checkpoint, None, "", ""), job.skew, job.cores)
+    if job.skew or job.holders:
+        homes = _homes(round(job.skew * USUAL.groups), job.holders or job.cores)
+        control = Control.of(checkpoint, None, "", "")
+        control.tables.add(replace(initial(homes), number=1))
     return found
 
 
-def _skew(control: Control, share: float, processors: int) -> None:
-    """Let the first processor begin with more groups than the others."""
-    groups = USUAL.groups
-    first = round(share * groups)
-    homes = [0 if g < first else 1 + g % (processors - 1) for g in range(groups)]
-    control.tables.add(replace(initial(homes), number=1))
+def _homes(first: int, processors: int) -> list[int]:
+    """Where groups begin: so many on the first processor, the others evenly on the others.
+
+    >>> _homes(0, 2)[:4], _homes(3, 2)[:5], _homes(2, 3)[:5]
+    ([0, 1, 0, 1], [0, 0, 0, 1, 1], [0, 0, 1, 2, 1])
+    """
+    if not first:
+        return [g % processors for g in range(USUAL.groups)]
+    return [0 if g < first else 1 + (g - first) % (processors - 1) for g in range(USUAL.groups)]
+
+
+def _move(query: StreamingQuery, job: Job) -> None:
+    """Half of the first processor's groups go to the second one."""
+    moves = moves_of(query)
+    held = [g for g, place in enumerate(moves.table.places) if place == (0,)]
+    moves.begin(held[: len(held) // 2], [1], cast(Any, job.move_by))
 
 
 def _native(frames: list[DataFrame], job: Job) -> DataFrame:

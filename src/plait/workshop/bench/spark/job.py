@@ -25,7 +25,7 @@ class Job:
     system: str
     keys: tuple[tuple[str, ...], ...]
     window: int
-    scratch: str
+    scratch: str = ""
     """A directory for this job alone: checkpoint, temporary files, log."""
     files: str = ""
     """Where the streams' files are; without, rows come from Spark's rate source."""
@@ -46,6 +46,12 @@ class Job:
     """Whether partition groups may move; None as users get it."""
     skew: float = 0.0
     """The share of the partition groups that the first processor begins with; 0: its fair share."""
+    holders: int = 0
+    """The first processors, which alone hold groups at the beginning; 0: all."""
+    move_by: str = ""
+    """The protocol by which half of the first processor's groups go to the second one."""
+    move_after: int = 0
+    """The batch after which they do."""
     migrate_to: str = ""
     """The plan that Plait goes over to while it runs."""
     strategy: str = ""

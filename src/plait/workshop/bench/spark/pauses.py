@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from plait.errors import PlaitError
 from plait.hosts.spark import java
 from plait.plan.migration import STRATEGIES
 from plait.workshop.bench.report import Note, Report, Series, equal
 from plait.workshop.bench.spark.job import Job
-from plait.workshop.bench.spark.launch import listen
+from plait.workshop.bench.spark.run import RanJob, run_job
 from plait.workshop.bench.spark.systems import PLAIT
 from plait.workshop.workloads.files import Workload, write_parquet
 
@@ -38,9 +35,9 @@ def pauses_on_spark(report: Report, note: Note) -> None:
         files = Path(scratch) / "in"
         write_parquet(workload.tables(), workload.batches, files)
         for strategy in STRATEGIES:
-            batches = _run(strategy, workload, files, Path(scratch) / strategy, note)
-            seconds = [b["durations"]["triggerExecution"] / 1000 for b in batches]
-            changes = [_changes(b) for b in batches]
+            ran = _run(strategy, workload, files, Path(scratch) / strategy, note)
+            seconds = ran.seconds
+            changes = [[m for r in reports for m in r["migrations"]] for reports in ran.reports]
             began = next((n for n, c in enumerate(changes) if c), None)
             if began is None:
                 raise PlaitError("the query ended before it was told to migrate")
@@ -55,41 +52,20 @@ def pauses_on_spark(report: Report, note: Note) -> None:
             report.series.append(
                 Series(f"spark, {strategy}", range(1, len(seconds) + 1), seconds, "s", "batch")
             )
-            totals = [(b["results"], b["checksum"]) for b in batches]
-            found.append((sum(r for r, _ in totals), sum(int(c) for _, c in totals)))
+            found.append(ran.results)
     report.claims.append(equal("spark-results", "on Spark both find the same results", found))
 
 
-def _run(strategy: str, workload: Workload, files: Path, where: Path, note: Note) -> list[Any]:
-    where.mkdir()
+def _run(strategy: str, workload: Workload, files: Path, where: Path, note: Note) -> RanJob:
     job = Job(
         PLAIT,
         workload.keys,
         workload.window,
-        str(where),
         files=str(files),
         plan=_OLD,
         migrate_to=_NEW,
         strategy=strategy,
         migrate_after=_AFTER,
     )
-
-    def on_word(word: dict[str, Any]) -> None:
-        if word["kind"] == "batch":
-            note(f"on Spark, {strategy}: batch {word['id'] + 1} of {workload.batches}")
-
-    note(f"on Spark, {strategy}: starting")
-    command = [
-        sys.executable,
-        "-m",
-        "plait.workshop.bench.spark.child",
-        str(job.write(where / "job")),
-    ]
-    heard = listen(command, where / "log", _LIMIT_SECONDS, on_word)
-    if heard.over or heard.error:
-        raise PlaitError(heard.error or f"it took more than {_LIMIT_SECONDS:g} s")
-    return heard.of("batch")
-
-
-def _changes(batch: dict[str, Any]) -> list[dict[str, Any]]:
-    return [m for text in batch["reports"] for m in json.loads(text)["migrations"]]
+    name = f"on Spark, {strategy}"
+    return run_job(name, job, where, workload.batches, _LIMIT_SECONDS, note, may_stop=False)
