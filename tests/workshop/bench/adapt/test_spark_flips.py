@@ -11,7 +11,6 @@ from tests.adapt.conftest import QUERY
 from plait.hosts.spark import java
 from plait.plan.jtree import mjoin, parse_shape
 from plait.plan.serde import loads
-from plait.workshop.bench.adapt import spark_flips
 from plait.workshop.bench.adapt.spark_flips import (
     OURS,
     FlipOnSpark,
@@ -21,6 +20,7 @@ from plait.workshop.bench.adapt.spark_flips import (
     spark_claims,
 )
 from plait.workshop.bench.report import Report
+from plait.workshop.bench.spark import run as spark_run
 from plait.workshop.bench.spark.job import Job
 from plait.workshop.bench.spark.launch import Heard
 from plait.workshop.workloads.changing import Key, Regime
@@ -79,7 +79,7 @@ def test_every_system_gets_the_same_files_and_slow_ones_are_stopped(
         ]
         return Heard(said, over=slow)
 
-    monkeypatch.setattr(spark_flips, "listen", listen)
+    monkeypatch.setattr(spark_run, "listen", listen)
     monkeypatch.setattr(java, "missing", lambda: "")
     regime = Regime((20.0,) * 3, {"k": Key(10), "m": Key(10)})
     plans = {str(plan): plan for plan in (FIRST, SECOND, mjoin(QUERY))}
