@@ -39,6 +39,19 @@ def test_tables_that_no_batch_goes_by_yet_can_hold_from_later_on(tmp_path: Path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["000001.json", "000002.json"]
 
 
+def test_tables_of_long_ago_are_removed(tmp_path: Path) -> None:
+    tables = Tables(tmp_path)
+    tables.forget(7)
+    tables.add(FIRST)
+    tables.add(SECOND)
+    for batch, left in ((4, 2), (FIRST.since, 2), (SECOND.since - 1, 2), (SECOND.since, 1)):
+        tables.forget(batch)
+        assert len(list(tmp_path.iterdir())) == left
+    assert tables.at(SECOND.since) == tables.newest() == SECOND
+    tables.add(SECOND.changed(20))
+    assert tables.at(20) == SECOND.changed(20)
+
+
 def test_two_managers_cannot_both_add_a_table(tmp_path: Path) -> None:
     tables = Tables(tmp_path)
     tables.add(FIRST)

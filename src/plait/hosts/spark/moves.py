@@ -127,6 +127,7 @@ class Moves:
             return self.change(end=end, give_up=give_up)
         if last > table.since:  # the batches that took in what was exported are committed
             self._control.transfers.keep_only({move.number for move in table.under_way})
+            self._control.tables.forget(last - self._control.kept)
         return table
 
     def give_up(self, number: int) -> Table:

@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import dropwhile, islice, takewhile
 from pathlib import Path
 
 from plait.errors import CheckpointDamaged, PlaitError, StorageError, TableTaken, TransferDamaged
@@ -48,6 +48,12 @@ class Tables:
     def newest(self) -> Table | None:
         """The last one that was added."""
         return next((self._read(number) for number in self._numbers()), None)
+
+    def forget(self, batch: int) -> None:
+        """Remove the tables that no batch from this one on goes by."""
+        numbers = dropwhile(lambda number: self._read(number).since > batch, self._numbers())
+        for number in islice(numbers, 1, None):
+            self._path(number).unlink(missing_ok=True)
 
     def delay(self, batch: int) -> None:
         """Let the tables of this batch and of later ones hold from one batch later on.
