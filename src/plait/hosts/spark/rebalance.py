@@ -184,9 +184,9 @@ def _check_output(output: Path, last: int) -> None:
         names = []
     newest = max((int(name) for name in names if name.isdecimal()), default=-1)
     if newest not in (last, last - 1):  # an interrupted run has not added its batch
+        found = f"the last batch there is {newest}" if newest >= 0 else "no file sink writes there"
         raise MoveError(
-            f"{output} is not the output of this query: its file sink has logged batch {newest} "
-            f"there last, and the query has ended batch {last}",
+            f"{output} is not the output of this query, whose last batch is {last}: {found}",
             remedy="name the folder that the query writes to, or none if it writes elsewhere",
         )
 
