@@ -18,6 +18,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
 from plait.errors import CheckpointDamaged, MoveError
+from plait.hosts.spark.balance import THREAD
+from plait.hosts.spark.control import Control
 from plait.hosts.spark.moves import moves_of
 from plait.hosts.spark.tables import Tables
 
@@ -78,19 +80,22 @@ class Story:
         return writer.option("checkpointLocation", str(self.where / "checkpoint")).start()
 
     def batch(self) -> None:
-        """One batch more, after which the moves go on by themselves."""
+        """One batch more, which the manager beside the query has time to look at."""
         self.arrive()
         self.query.processAllAvailable()
-        time.sleep(1.2)  # the thread beside the query looks every second, at least
+        control = Control(str(self.where / "checkpoint" / "plait" / "join"), True)
+        ended = control.last_ended(str(self.query.id), 2)
+        deadline = time.monotonic() + 10
+        while ended is not None and THREAD.done(control) < ended:
+            assert time.monotonic() < deadline, "the manager does not look"
+            time.sleep(0.05)
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """As many batches as it takes; the manager beside the query has time to look at each."""
+        """As many batches as it takes."""
         for _ in range(BATCHES):
             if holds():
                 return
-            self.arrive()
-            self.query.processAllAvailable()
-            time.sleep(1.2)
+            self.batch()
         raise AssertionError(f"it never happened:\n{plait.progress(self.query)}")
 
     def until_at_rest(self) -> int:

@@ -81,14 +81,14 @@ class Balancer:
         self._active = set(every) if asked is None else held
         """Who takes part: all, or, where their number is given, those that hold groups now."""
         ended = self._moves.ended
-        self._done = -1 if ended is None else ended
+        self.done = -1 if ended is None else ended
         """The last batch that was looked at; those of an earlier run are not."""
 
     @property
     def behind(self) -> bool:
         """Whether batches have ended that were not looked at."""
         ended = self._moves.ended
-        return ended is not None and ended > self._done
+        return ended is not None and ended > self.done
 
     def catch_up(self) -> None:
         """Go through the batches that have ended since the last time."""
@@ -97,11 +97,11 @@ class Balancer:
             return
         control, began = self._join.control, self._join.routing.table
         reports: Sequence[Report] = ()
-        for batch in range(self._done + 1, ended + 1):
+        for batch in range(self.done + 1, ended + 1):
             reports = control.reports(self.query, batch)
             self._count(reports)
             self._looks.add(reports, control.tables.at(batch) or began)
-        self._done = ended
+        self.done = ended
         table = self._moves.advance(reports)
         self._tell(table)
         if self._decides and self._looks.span >= self._setting.window / _LOOKS:
@@ -119,7 +119,7 @@ class Balancer:
 
     def _tell(self, table: Table) -> None:
         """Tell the manager which moves have ended, once a batch has gone by the new table."""
-        if self._done < table.since:
+        if self.done < table.since:
             return
         under_way = {move.number for move in table.under_way}
         for asked in [m for m in self._manager.moves if m.number not in under_way]:
@@ -149,7 +149,7 @@ class Balancer:
 
     def _managed(self, told: Look | MoveEnded) -> Balance | None:
         self._manager, wish, events = manage(self._setting, self._manager, told)
-        self._join.control.write_balance(events, self._done)
+        self._join.control.write_balance(events, self.done)
         return wish
 
 
@@ -214,6 +214,11 @@ class Watched:
         """Let another process manage the groups."""
         self._lock.release()
 
+    @property
+    def done(self) -> int:
+        """The last batch that was looked at; -1 before the first."""
+        return -1 if self._balancer is None else self._balancer.done
+
     def _turn(self, now: float) -> bool:
         """Whether there was something to do."""
         query = self._join.control.newest_query()
@@ -257,6 +262,11 @@ class BalanceThread:
             before = self._joins.pop(control.folder, None)
             if before is not None:
                 before.release()
+
+    def done(self, control: Control) -> int:
+        """The last batch that was looked at of the join with this control directory, or -1."""
+        watched = self._joins.get(control.folder)
+        return -1 if watched is None else watched.done
 
     def _run(self) -> None:
         while True:
