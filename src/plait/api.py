@@ -24,7 +24,7 @@ from plait.query.query import NEVER_LATE, Lateness, Query
 from plait.query.streams import fields_of, idle_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from plait.adapt.balance_policy import BalancePolicy
     from plait.adapt.policy import Policy
@@ -296,6 +296,25 @@ class Join(_Runnable, builder.JoinBuilder):
     adaptive: Policy | bool | None = None
     balanced: BalancePolicy | bool = True
 
+    def on(self, *conditions: str | Column) -> Self:
+        """Add join conditions: equalities, intervals between event times, anything boolean.
+
+        They are texts, or Columns of Spark: `on(F.col("a.k") == F.col("b.k"))`. The name of a
+        column that several streams have, `on("sym")`, makes them equal in it.
+        """
+        return builder.JoinBuilder.on(self, *map(_text, conditions))
+
+    def where(self, *conditions: str | Column) -> Self:
+        """Add further conditions; in an inner join they mean the same as with `on`."""
+        return self.on(*conditions)
+
+    def select(self, *outputs: str | Column) -> Self:
+        """Say what the result's columns are: `select("trades.sym", "bid * 2 AS double")`.
+
+        They are texts, or Columns of Spark: `select(F.col("trades.sym").alias("symbol"))`.
+        """
+        return builder.JoinBuilder.select(self, *map(_text, outputs))
+
 
 @dataclass(frozen=True, slots=True)
 class Sql(_Runnable):
@@ -389,6 +408,15 @@ def sql(
 def is_spark_frame(source: object) -> bool:
     """Whether a source is a DataFrame of Spark, classic or Connect, without importing it."""
     return type(source).__module__.startswith("pyspark.sql") and hasattr(source, "mapInArrow")
+
+
+def _text(given: Any) -> Any:
+    """A condition or an output as text; what is neither text nor a Column is left as it is."""
+    if not type(given).__module__.startswith("pyspark.sql"):
+        return given
+    from plait.hosts.spark.columns import column_text
+
+    return column_text(given)
 
 
 def _readable(source: Any) -> Any:

@@ -1,0 +1,135 @@
+"""The wheel, installed into an empty environment with what it says that it needs, and no more."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import venv
+from importlib.metadata import Distribution, PathDistribution, distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = """
+import pyarrow as pa, plait
+ts = pa.array([1_000_000, 2_000_000, 9_000_000], pa.timestamp("us"))
+a = pa.table({"ts": ts, "k": ["x", "y", "x"]})
+b = pa.table({"ts": ts, "k": ["x", "x", "y"]})
+q = plait.join(a=a, b=b).on("k").within("5 s").select("a.k", "b.ts")
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built as a release is, from a copy of the source: nothing is left in the tree."""
+    work = tmp_path_factory.mktemp("wheel")
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file() and name.startswith(("src/", "pyproject", "README", "LICENSE")):
+            (work / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / "tree" / name).write_bytes((ROOT / name).read_bytes())
+    made = ["--no-deps", "--no-build-isolation", "--no-index", "-w", str(work), str(work / "tree")]
+    run([sys.executable, "-m", "pip", "wheel", *made])
+    (found,) = work.glob("*.whl")
+    return found
+
+
+def run(command: list[str], **environment: str) -> str:
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**kept, **environment}, check=False
+    )
+    assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def installed(wheel: Path, where: Path, extra: str = "") -> Path:
+    """An environment with the wheel and what it requires, which is linked from this one."""
+    venv.create(where, with_pip=False, symlinks=True)
+    (packages,) = where.glob("lib/python*/site-packages")
+    target = ["--no-deps", "--no-index", "--target", str(packages), str(wheel)]
+    run([sys.executable, "-m", "pip", "install", "--no-compile", *target])
+    (metadata,) = packages.glob("plait-*.dist-info")
+    for found in required(PathDistribution(metadata), extra, {}).values():
+        for top in {file.parts[0] for file in found.files or () if ".." not in file.parts}:
+            if not (packages / top).exists():
+                (packages / top).symlink_to(Path(str(found.locate_file(top))).resolve())
+    return where / "bin" / "python"
+
+
+def required(
+    one: Distribution, extra: str, seen: dict[str, Distribution]
+) -> dict[str, Distribution]:
+    """What a distribution requires, and what that requires."""
+    for text in one.requires or ():
+        wanted = Requirement(text)
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": extra}):
+            continue
+        name = re.sub(r"[-_.]+", "-", wanted.name).lower()
+        if name not in seen:
+            seen[name] = distribution(name)
+            required(seen[name], "", seen)
+    return seen
+
+
+def test_without_spark(wheel: Path, tmp_path: Path) -> None:
+    python = str(installed(wheel, tmp_path / "env"))
+    assert "joins many live streams" in run([python, "-c", "import plait; help(plait)"])
+    missing = "import importlib.util as u; print([u.find_spec(n) for n in ('pyspark', 'pandas')])"
+    assert run([python, "-c", missing]) == "[None, None]\n"
+    told = run([python, "-c", "from plait import *; import plait; print(hasattr(plait, 'why'))"])
+    assert told == "True\n"
+    assert run([python, "-c", EXAMPLE + "print(q.run().table.num_rows)"]) == "2\n"
+    refusals = """
+for ask in (lambda: q.to_df(), lambda: plait.progress(None), lambda: plait.check(None)):
+    try:
+        ask()
+    except plait.errors.PlaitError as error:
+        print(type(error).__name__, error)
+"""
+    said = run([python, "-c", EXAMPLE + refusals]).splitlines()
+    assert len(said) == 3 and "not a DataFrame" in said[0], said
+    assert all("pip install 'plait[spark]'" in line for line in said[1:]), said
+    command = str(python).removesuffix("python") + "plait"
+    assert "rebalance" in run([python, "-m", "plait", "--help"])
+    assert not Path(command).exists() or "run" in run([command, "--help"])
+    failed = subprocess.run(
+        [python, "-m", "plait", "bench", "kernel-output"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert failed.returncode == 2 and "plait[bench]" in failed.stderr, failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_with_spark(wheel: Path, tmp_path: Path) -> None:
+    python = str(installed(wheel, tmp_path / "env", "spark"))
+    on_spark = """
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+frames = [spark.createDataFrame(t.to_pandas()) for t in (a, b)]
+q = plait.join(a=frames[0], b=frames[1]).on("k").within("5 s").select("a.k", "b.ts")
+print("results", q.to_df().count())
+print("bad", [line for line in str(plait.check(spark)).splitlines() if "error" in line.lower()])
+"""
+    said = run(
+        [python, "-c", EXAMPLE + on_spark],
+        PYSPARK_PYTHON=python,
+        SPARK_LOCAL_IP="127.0.0.1",
+        SPARK_LOCAL_DIRS=str(tmp_path / "scratch"),
+    )
+    assert "results 2\n" in said and "bad []" in said, said
