@@ -241,6 +241,7 @@ class _Runnable:
         late: bool | str = False,
         checkpoint: str | PathLike[str] | None = None,
         name: str | None = None,
+        upgrade: str | None = None,
     ) -> DataFrame:
         """The results as a DataFrame, streaming if the sources are; any Spark sink takes it.
 
@@ -249,7 +250,9 @@ class _Runnable:
         key, and the reason. `plait.each_batch` tells them apart.
 
         With `checkpoint`, the location that the query will be started with, it is refused at once
-        if it is no checkpoint or that of another query, instead of when the query runs.
+        if it is no checkpoint or that of another query, instead of when the query runs. Where a
+        query could go on with a question that has changed, the error says how: by `plait upgrade`
+        on the command line, or with the code of this change as `upgrade`.
 
         A join over the results of another join needs a `name`, for `plait.progress`.
         """
@@ -274,6 +277,7 @@ class _Runnable:
             policy,
             self.limits,
             balance=self._balancing(),
+            upgrade=upgrade,
         )
 
     def result_delay(self, stream: str) -> str:

@@ -140,8 +140,8 @@ def test_a_longer_delay_does_not_bring_back_what_was_dropped() -> None:
     (report,) = cluster.reports
     assert report.late == {"b": 1} and report.watermarks == {"a": 100 * SECOND, "b": 100 * SECOND}
     assert report.notes == [
-        "the delay of 'a' was 0 s and is 1 min from this batch on",
-        "the delay of 'b' was 0 s and is 1 min from this batch on",
+        "the delay of a was 0 s and is now 1 min from this batch on",
+        "the delay of b was 0 s and is now 1 min from this batch on",
     ]
     cluster.run(rows([130], [130]))
     assert cluster.reports[0].watermarks == {"a": 100 * SECOND, "b": 100 * SECOND}, "it stands"
@@ -190,7 +190,7 @@ def test_another_condition_on_one_stream_is_refused() -> None:
     condition = Call("gt", (Column("a", "k"), Literal(0, pa.int64())))
     asked = replace(QUERY, residuals=(condition,))
     cluster = restarted(begun(0), asked)
-    with pytest.raises(CheckpointMismatch, match=r"filters was \[\] and is now \[a.k > 0\]; start"):
+    with pytest.raises(CheckpointMismatch, match=r"filters was \[\] and is now \[a.k > 0\]; tell"):
         cluster.run(rows([], [100]))
 
 

@@ -149,7 +149,7 @@ def test_a_checkpoint_of_another_query_is_refused(spark: SparkSession, tmp_path:
         run(other.to_df(), tmp_path)
     reason = plait.why(refused.value)
     assert isinstance(reason, CheckpointMismatch)
-    assert "bounds was all within 6 s and is now all within 3 s; start this" in str(reason)
+    assert "bounds was all within 6 s and is now all within 3 s; tell the query" in str(reason)
     with pytest.warns(UserWarning, match="4 processors, but spark.sql.shuffle.partitions is 2"):
         more = asked(streams(spark, tmp_path / "in", batches)).to_df(processors=4)
     with pytest.raises(StreamingQueryException, match="processors was 2 and is now 4"):

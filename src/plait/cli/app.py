@@ -421,6 +421,25 @@ def rebalance(
 
 
 @app.command()
+def upgrade(
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="CHECKPOINT", help="The query's checkpointLocation.")
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what the change means.")
+    ] = False,
+) -> None:
+    """Let a query on Spark go on from its checkpoint although its question has changed.
+
+    Make the changed query with to_df(checkpoint=...) first: it is refused, and what has changed is
+    kept. This says what each change means, and agrees to it. Then start the query.
+    """
+    from plait.cli.upgrading import upgrade as run_upgrade
+
+    run_upgrade(checkpoint, dry_run=dry_run)
+
+
+@app.command()
 def torture(
     host: Annotated[
         Literal["local", "simulated", "spark"],

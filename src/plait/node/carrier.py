@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from plait.engine.codes import stored_type
 from plait.engine.times import event_times
 from plait.errors import CheckpointDamaged, TransferDamaged
 from plait.node.moving import Entered, Moving, exported_groups
@@ -69,12 +70,12 @@ class Carrier:
             for rows in found:
                 ours = ~self._in_groups(stream, rows, dead) if dead else None
                 kept = rows if ours is None else rows.filter(pa.array(ours))
-                yield Stored(stream, max(0, kind - FLAGGED), kept)
+                yield Stored(stream, max(0, kind - FLAGGED), self._conformed(stream, kept))
 
     def arrived(self, move: Move, transfers: Transfers, before: int) -> list[Stored]:
         """The rows that were exported to us up to this batch."""
         return [
-            Stored(stream, 0, self._mine(move, stream, rows))
+            Stored(stream, 0, self._conformed(stream, self._mine(move, stream, rows)))
             for transfer in exported(transfers, move, before)
             for stream, rows in transfer.rows.items()
         ]
@@ -92,6 +93,20 @@ class Carrier:
             groups = exported_groups(table, move, self.number, stream)
             chosen[stream] = rows.filter(pa.array(self._in_groups(stream, rows, groups)))
         return Transfer(move.number, self.number, batch, first, chosen)
+
+    def _conformed(self, stream: int, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows with the columns that are kept now: those that were not kept before are null."""
+        fields = self.query.streams[stream].fields
+        if rows.schema.names == [field.name for field in fields]:
+            return rows
+        there = set(rows.schema.names)
+        arrays = [
+            rows.column(field.name)
+            if field.name in there
+            else pa.nulls(rows.num_rows, stored_type(field.type))
+            for field in fields
+        ]
+        return pa.RecordBatch.from_arrays(arrays, names=[field.name for field in fields])
 
     def _in_groups(
         self, stream: int, rows: pa.RecordBatch, groups: Collection[int]

@@ -32,7 +32,7 @@ from plait.engine.watermarks import watermarks_of
 from plait.errors import CheckpointDamaged
 from plait.node.batch import Aside, Batch, check_table
 from plait.node.carrier import RESTORE, Carrier, Stored, looked_through
-from plait.node.contract import Contract, check_contract, delays_before
+from plait.node.contract import Contract, delays_before
 from plait.node.epochs import Epoch
 from plait.node.header import Header
 from plait.node.moving import Entered, enter
@@ -49,8 +49,7 @@ from plait.node.store import (
     stream_of,
 )
 from plait.node.transfer import NOWHERE, Transfers
-from plait.query.durations import show_micros
-from plait.query.query import NEVER_LATE
+from plait.node.upgrade import changes, check_contract, cutoffs_before
 from plait.route.routing import Routing
 from plait.route.rows import encode_rows, gathered
 from plait.route.table import Table
@@ -102,6 +101,8 @@ class Processor:
     """Whether rows that are set aside are handed out."""
     beginning: Beginning | None = None
     """What one begins with that joins in later; None: there was no batch before."""
+    upgraded: str | None = None
+    """The contract in the state, if it was agreed to go on with another question."""
 
     def task(self, number: int, store: Store, engines: Engines) -> Task:
         """The batches of one of them."""
@@ -114,6 +115,7 @@ class Processor:
             store,
             engines,
             self.beginning,
+            self.upgraded,
         )
 
 
@@ -129,6 +131,7 @@ class Task:
     store: Store
     engines: Engines
     beginning: Beginning | None = None
+    upgraded: str | None = None
 
     def run(self, batch: Batch, told: Told) -> Iterator[pa.RecordBatch | Aside | Report]:
         """Join one batch; yields results, rows set aside, and at the end the report."""
@@ -218,19 +221,43 @@ class Task:
             self.store.write_contract(self.contract.to_json())
             header = Header.new(query)
             if self.beginning is not None:
-                header = self._delayed(*self.beginning)
+                header = self._noted(*self.beginning)
             return header, self._new(header), False
         header = self._asked(Header.from_json(text, query))
         cached = self.engines.take(self.number, header.token, query)
         if cached is not None:
             return header, cached, False
         stored, asked = self.store.read_contract(), self.contract.to_json()
-        if stored != asked:
+        if stored is not None and stored == self.upgraded:
+            self._upgrade(header, stored)
+            # What the loop knew is about the old question.
+            header = replace(header, loop=None, checksum=None)
+        elif stored != asked:
             check_contract(stored, self.contract)
-            assert stored is not None, "without a contract it is refused"
+        assert stored is not None, "without a contract it is refused"
+        if stored != asked:
             self.store.write_contract(asked)
-            header = self._delayed(header, stored)
+            header = self._noted(header, stored)
         return header, self._rebuilt(header, stored), True
+
+    def _upgrade(self, header: Header, stored: str) -> None:
+        """Make the segments those of another question: rows that the old one still needed.
+
+        So what is found from now on does not depend on how rows came or where they were.
+        """
+        cutoffs = cutoffs_before(stored, header.newest)
+        for segment in self._segments(header, stored):
+            number, lane, _, _ = segment
+            stream = stream_of(lane)
+            parts = [part.rows for part in self._carrier.stored([segment], header.moving)]
+            rows = pa.concat_batches(parts)
+            times = event_times(rows.column(self.setup.query.streams[stream].time))
+            rows = rows.filter(pa.array(times >= cutoffs[stream]))
+            if rows.num_rows:
+                newest = int(times.max())
+                self.store.write_segment(number, lane, newest, encode_rows(rows))
+            else:
+                self.store.remove_segment(number, lane)
 
     def _new(self, header: Header) -> Live:
         """An empty engine that runs the plan to go on with."""
@@ -243,34 +270,37 @@ class Task:
             return header
         return replace(header, followed=replace(header.followed, held=False))
 
-    def _delayed(self, header: Header, stored: str) -> Header:
-        """Let no watermark go back because a delay has grown."""
-        notes, newest = list(header.notes), list(header.newest)
+    def _noted(self, header: Header, stored: str) -> Header:
+        """Tell what is asked otherwise, and let no watermark go back because a delay has grown."""
+        notes = [f"{change} from this batch on" for change in changes(stored, self.contract)]
+        newest = list(header.newest)
         for s, before in enumerate(delays_before(stored, self.contract)):
-            stream = self.setup.query.streams[s]
-            if before == stream.delay:
-                continue
-            was = "unlimited" if before >= NEVER_LATE else show_micros(before)
-            now = show_micros(stream.delay)
-            notes.append(f"the delay of {stream.name!r} was {was} and is {now} from this batch on")
             if newest[s] > BEFORE_ALL_TIMES:
-                more = max(0, stream.delay - before)
+                more = max(0, self.contract.delays[s] - before)
                 newest[s] = min(newest[s] + more, _AFTER_ALL_TIMES)
-        return replace(header, newest=tuple(newest), notes=tuple(notes))
+        return replace(header, newest=tuple(newest), notes=(*header.notes, *notes))
 
     def _rebuilt(self, header: Header, written_for: str) -> Live:
         """The engine of this state, made from its segments."""
         live = self._new(header)
-        stored = sorted(self.store.segments())
+        stored = self._segments(header, written_for)
         live.segments = deque((segment, lane, newest) for segment, lane, newest, _ in stored)
-        if header.checksum not in (None, _checksum(written_for, live.segments)):
+        self._fill(live, header, list(self._carrier.stored(stored, header.moving)))
+        return live
+
+    def _segments(self, header: Header, written_for: str) -> list[tuple[int, int, int, bytes]]:
+        """All segments, oldest first, or CheckpointDamaged if they are not those of this state."""
+        stored = sorted(self.store.segments())
+        found = _checksum(
+            written_for, ((segment, lane, newest) for segment, lane, newest, _ in stored)
+        )
+        if header.checksum not in (None, found):
             raise CheckpointDamaged(
                 f"the state of processor {self.number} has {len(stored)} segments, but they are "
                 f"not those that batch {header.batch} left there for this question",
                 remedy=RESTORE,
             )
-        self._fill(live, header, list(self._carrier.stored(stored, header.moving)))
-        return live
+        return stored
 
     def _fill(self, live: Live, header: Header, given: Sequence[Stored]) -> None:
         """Take rows into the engine whose results were found before."""

@@ -7,34 +7,23 @@ out here, with Spark's own readers of state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from plait.errors import CheckpointMismatch
 from plait.hosts.spark.damage import damaged, find_damage, local_path
-from plait.node.contract import Contract, check_contract
 from plait.node.header import Header
 
 JOIN_OPERATOR = "transformWithStateInPandasExec"
 """What Spark calls the operator that Plait's joins run in."""
 _NO_SUCH_VARIABLE = "STDS_INVALID_OPTION_VALUE"
 _REMEDY = "choose a new or an empty directory as the checkpoint location"
-
-
-def check_checkpoint(stored: Sequence[str], asked: Contract) -> None:
-    """Refuse the checkpoint of another query, by the contracts in it; a new one has none."""
-    for text in stored:
-        try:
-            return check_contract(text, asked)
-        except CheckpointMismatch:
-            continue
-    if stored:  # the first one says what differs
-        check_contract(stored[0], asked)
-    return None
 
 
 def stored_contracts(session: SparkSession, location: str) -> dict[str, tuple[int, ...]]:
@@ -51,8 +40,9 @@ def stored_contracts(session: SparkSession, location: str) -> dict[str, tuple[in
             raise damaged(location)
     try:
         contracts = {}
-        for number in _join_operators(session, location):
-            contracts.update(_stored(session, location, number))
+        with _readable(location) as place:
+            for number in _join_operators(session, place):
+                contracts.update(_stored(session, place, number))
     except Exception as error:  # of PySpark, of Py4J or of Java, whichever part of Spark fails
         if path is None and isinstance(error, PySparkException):
             return {}  # there is nothing yet, as far as this file system tells
@@ -87,16 +77,28 @@ def is_checkpoint(path: Path) -> bool:
     return commits.is_dir() and any(entry.name.isdigit() for entry in commits.iterdir())
 
 
-def stored_headers(session: SparkSession, location: str, asked: Contract) -> list[Header]:
-    """What the processors knew after the last batch whose state answers this question."""
+def stored_headers(session: SparkSession, location: str, contract: str) -> list[Header]:
+    """What the processors with this contract knew after the last batch."""
     found = []
-    for number in _join_operators(session, location):
-        with suppress(CheckpointMismatch):
-            for text in set(_texts(session, location, number, "contract").values()):
-                check_contract(text, asked)
-            texts = _texts(session, location, number, "header").values()
-            found += [Header.from_json(text) for text in texts]
+    with _readable(location) as place:
+        for number in _join_operators(session, place):
+            if contract in _texts(session, place, number, "contract").values():
+                texts = _texts(session, place, number, "header").values()
+                found += [Header.from_json(text) for text in texts]
     return found
+
+
+@contextmanager
+def _readable(location: str) -> Iterator[str]:
+    """A name of the location that Spark's readers of state understand: without spaces and such."""
+    path = local_path(location)
+    if path is None or quote(str(path)) == str(path):
+        yield location
+        return
+    with tempfile.TemporaryDirectory(prefix="plait-checkpoint-") as folder:
+        link = Path(folder, "checkpoint")
+        link.symlink_to(path.absolute(), target_is_directory=True)
+        yield str(link)
 
 
 def _join_operators(session: SparkSession, location: str) -> list[int]:

@@ -309,10 +309,10 @@ class Control:
         return self.decisions.add(plan, strategy, after)
 
 
-def controls_in(checkpoint: Path) -> list[Control]:
-    """The control directories of the joins that have reported in a checkpoint."""
-    reports = sorted((checkpoint / _FOLDER).glob("*/reports"))
-    return [Control(str(folder.parent), True) for folder in reports]
+def controls_in(checkpoint: Path, having: str = "reports") -> list[Control]:
+    """The control directories in a checkpoint: of joins that have reported, or have this file."""
+    found = sorted((checkpoint / _FOLDER).glob(f"*/{having}"))
+    return [Control(str(path.parent), True) for path in found]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from pyspark.sql import functions as F  # the name everybody uses
 from plait.adapt.balance_policy import BalancePolicy
 from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
-from plait.errors import DuplicateName, PlanError, SourceError
+from plait.errors import CheckpointMismatch, DuplicateName, PlanError, SourceError
 from plait.files.arena import Places, remove
 from plait.hosts.spark.aside import LATE_COLUMN, aside_schema, nested
 from plait.hosts.spark.balance import look_after
@@ -81,14 +81,15 @@ def results(
     budget: Budget | None = None,
     tuning: Tuning = USUAL,
     balance: BalancePolicy | None = None,
+    upgrade: str | None = None,
 ) -> DataFrame:
     """The results of a query over DataFrames; streaming if they are.
 
     With `late`, also the rows that were set aside, in a column of that name: see `aside`. A
-    `checkpoint` is looked at beforehand: see `checkpoint`. Reports appear under `name`. With
-    `adapt`, each processor changes its plan by this policy, within its share of the `budget`. With
-    `balance`, partition groups move between processors by that one.
-    Results do not depend on the `tuning`.
+    `checkpoint` is looked at beforehand: see `checkpoint`; `upgrade` is the code of a change that
+    is agreed to: see `upgrades`. Reports appear under `name`. With `adapt`, each processor changes
+    its plan by this policy, within its share of the `budget`. With `balance`, partition groups move
+    between processors by that one. Results do not depend on the `tuning`.
     """
     check_packages()
     checkpoint = None if checkpoint is None else os.fspath(checkpoint)
@@ -105,9 +106,14 @@ def results(
     control = Control.of(checkpoint, name, run, _master(session))
     atexit.register(control.remove)
     if checkpoint is None:
+        if upgrade is not None:
+            raise CheckpointMismatch(
+                "there is no checkpoint to go on from with another question",
+                remedy="say where it is: to_df(checkpoint=..., upgrade=...)",
+            )
         layout = new_layout(session, query, processors, secret=not streaming)
     else:
-        layout = layout_of(session, query, processors, checkpoint, control)
+        layout = layout_of(session, query, processors, checkpoint, control, upgrade)
     routing, keys = layout.routing, layout.keys
     packets: DataFrame | None = None
     for s, stream in enumerate(asked.streams):
@@ -128,7 +134,9 @@ def results(
         share = (budget or Budget()).divided(layout.taking_part)
         setting = Setting(small, adapt, share, load())
     setup = Setup(small, plan, setting, portioned(tuning), random_seed())
-    processor = Processor(setup, layout.contract, routing, bool(late), layout.beginning)
+    processor = Processor(
+        setup, layout.contract, routing, bool(late), layout.beginning, layout.upgraded
+    )
     if streaming:
         store_in_rocksdb(session)
         warn_without_watermarks(query)

@@ -13,20 +13,16 @@ from dataclasses import dataclass, replace
 from pyspark.sql import SparkSession
 
 from plait.errors import CheckpointMismatch
-from plait.hosts.spark.checkpoint import check_checkpoint, stored_contracts, stored_headers
+from plait.hosts.spark.checkpoint import stored_contracts, stored_headers
 from plait.hosts.spark.control import Control
 from plait.hosts.spark.murmur3 import processor_keys
 from plait.hosts.spark.partitions import processor_count
 from plait.hosts.spark.rebalanced import asked_partitions, rebalanced
-from plait.node.contract import (
-    Contract,
-    contract,
-    processors_before,
-    routing_seed,
-    same_question,
-)
+from plait.hosts.spark.upgrades import agreed
+from plait.node.contract import Contract, contract, processors_before, routing_seed
 from plait.node.header import Header
 from plait.node.task import Beginning
+from plait.node.upgrade import nearest
 from plait.query.query import Query
 from plait.route.routing import Routing, route
 
@@ -48,6 +44,8 @@ class Layout:
     """The processors that take part since the checkpoint was rebalanced; None: all."""
     beginning: Beginning | None = None
     """What those begin with that have no state yet, where others have one."""
+    upgraded: str | None = None
+    """The contract in the checkpoint, if it was agreed to go on with another question."""
 
     @property
     def taking_part(self) -> int:
@@ -65,22 +63,30 @@ def new_layout(
 
 
 def layout_of(
-    session: SparkSession, query: Query, processors: int | None, checkpoint: str, control: Control
+    session: SparkSession,
+    query: Query,
+    processors: int | None,
+    checkpoint: str,
+    control: Control,
+    code: str | None = None,
 ) -> Layout:
-    """The layout of a query with this checkpoint, which is refused if it is another query's."""
+    """The layout of a query with this checkpoint, which is refused if it is another query's.
+
+    With the `code` of a change, it goes on with another question: see `upgrades`.
+    """
     joins = stored_contracts(session, checkpoint)
     stored = list(joins)
-    mine = same_question(stored, contract(query, route(query.graph, 1)))
+    mine = nearest(stored, contract(query, route(query.graph, 1))) or next(iter(stored), None)
     if mine is not None:
         processors = _of_the_beginning(control, processors) or processors_before(mine)
     count = processor_count(session, processors)
     routing = route(query.graph, count)
     fresh = _SEEDS.setdefault(checkpoint, random_seed())
-    routing = replace(routing, seed=routing_seed(stored, contract(query, routing), fresh))
+    routing = replace(routing, seed=routing_seed(mine, fresh))
     found = Layout(routing, _keys(count, routing), contract(query, routing), count)
-    check_checkpoint(stored, found.contract)
     if mine is None:
         return found
+    found = replace(found, upgraded=agreed(control, mine, found.contract, code))
     # Keys were made for the number of partitions at the beginning; with more, some were added.
     keys = joins[mine] if len(joins[mine]) == routing.processors else found.keys
     found = replace(found, keys=keys, partitions=None)
@@ -91,11 +97,11 @@ def layout_of(
         return found
     beginning = None
     if not set(changed.keys) <= set(joins[mine]):
-        headers = stored_headers(session, checkpoint, found.contract)
+        headers = stored_headers(session, checkpoint, mine)
         beginning = Beginning(Header.joining(headers), mine)
     routing = replace(routing, processors=len(changed.keys))
     active = frozenset(changed.active)
-    return Layout(routing, changed.keys, found.contract, None, active, beginning)
+    return replace(found, routing=routing, keys=changed.keys, active=active, beginning=beginning)
 
 
 def random_seed() -> int:

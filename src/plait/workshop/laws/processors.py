@@ -115,7 +115,7 @@ class Cluster:
         self.routing = route(query.graph, processors, groups=tuning.groups, seed=seed)
         narrow = lean(query)
         setting = None if adapt is None else Setting(narrow, adapt, Budget(), DEFAULT, believe)
-        self._tuning = tuning
+        self._tuning, self._asked_for = tuning, processors
         setup = Setup(narrow, plan, setting, portioned(tuning), seed or 0)
         self.processor = Processor(setup, contract(query, self.routing), self.routing, aside)
         self.table = self.routing.table
@@ -136,6 +136,17 @@ class Cluster:
         self.routing = replace(self.routing, processors=len(self.stores))
         beginning = Beginning(Header.joining(known), self.processor.contract.to_json())
         self.processor = replace(self.processor, routing=self.routing, beginning=beginning)
+
+    def asked(self, query: Query, plan: Plan) -> Cluster:
+        """The same state in new processes, with another question that was agreed to."""
+        seed = self.routing.seed
+        found = Cluster(query, plan, self._asked_for, tuning=self._tuning, seed=seed)
+        written = self.processor.contract.to_json()
+        found.processor = replace(found.processor, upgraded=written)
+        found.table, found.transfers = self.table, self.transfers
+        found.batch, found.stores = self.batch, deepcopy(self.stores)
+        found._tokens = self._tokens  # no two states of a query have the same name
+        return found
 
     def packets(self, batch: Mapping[str, pa.Table], tasks: int = 1) -> list[Packet]:
         """What the pack tasks of all streams send."""

@@ -1,0 +1,143 @@
+"""Each change of a question with which a query goes on, with kill -9 and a restart around it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from tests.spark.upgrading import BATCHES, CASES, SINCE, base, rows, start, write_inputs
+
+import plait
+from plait.api import Join
+from plait.cli.app import main
+from plait.errors import CheckpointMismatch
+from plait.query.query import Query
+from plait.workshop.laws.upgrades import answer_from
+from plait.workshop.oracle.answer import Result, multiset
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+ROOT = Path(__file__).parents[2]
+FREE = ("a longer delay", "a shorter delay")
+"""What nobody has to agree to."""
+
+
+def asked(spark: SparkSession, inputs: Path, window: str) -> Join:
+    return base(spark, inputs).within(window).select("left.ts", "left.sym")
+
+
+def found(where: Path, batches: range) -> Counter[Result]:
+    return sum(
+        (multiset(pq.read_table(where / "out" / f"{b}.parquet")) for b in batches), Counter()
+    )
+
+
+def wanted(first: Query, second: Query) -> Counter[Result]:
+    batches = [{"left": rows(0, b), "right": rows(1, b)} for b in range(BATCHES)]
+    # No row is late by one delay and not by the other.
+    pairs = zip(second.streams, first.streams, strict=True)
+    streams = tuple(replace(new, delay=old.delay) for new, old in pairs)
+    return answer_from(first, replace(second, streams=streams), batches, SINCE)
+
+
+def kill_in_the_middle(folder: Path) -> None:
+    """Start all queries with their second question, and kill driver and JVM in their batches."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), *sys.path))}
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.spark.upgrading", str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=(folder / "killed.log").open("wb"),
+        text=True,
+        env=environment,
+        start_new_session=True,
+    ) as process:
+        limit = threading.Timer(300, os.killpg, (process.pid, signal.SIGKILL))
+        limit.start()
+        assert process.stdout is not None
+        said = [line for line in iter(process.stdout.readline, "ready\n") if line]
+        limit.cancel()
+        os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, said
+
+
+def test_oracle_goes_on_with_another_question(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs = tmp_path / "inputs"
+    write_inputs(inputs, range(SINCE))
+    queries: dict[str, tuple[Query, Query]] = {}
+    for name, (first, second) in CASES.items():
+        before, after = first(base(spark, inputs)), second(base(spark, inputs))
+        queries[name] = (before.query, after.query)
+        start(before, tmp_path / name).awaitTermination()
+    for name, (_, second) in CASES.items():
+        checkpoint = str(tmp_path / name / "checkpoint")
+        if name in FREE:
+            continue
+        changed = second(base(spark, inputs))
+        with pytest.raises(CheckpointMismatch, match=r"question has changed.*plait upgrade /"):
+            changed.to_df(checkpoint=checkpoint)
+        assert main(["upgrade", checkpoint, "--dry-run"]) == 0
+        assert "nothing has been changed" in capsys.readouterr().out
+        with pytest.raises(CheckpointMismatch, match="question has changed"):
+            changed.to_df(checkpoint=checkpoint)
+        assert main(["upgrade", checkpoint]) == 0
+        assert capsys.readouterr().out.endswith("agreed: start the query\n")
+    write_inputs(inputs, range(SINCE, BATCHES))
+    kill_in_the_middle(tmp_path)
+    for name, (first_query, second_query) in queries.items():
+        query = start(CASES[name][1](base(spark, inputs)), tmp_path / name)
+        query.awaitTermination()
+        results = found(tmp_path / name, range(SINCE, BATCHES))
+        total = plait.progress(query).total.results
+        assert total == found(tmp_path / name, range(BATCHES)).total(), name
+        assert results == wanted(first_query, second_query), name
+        assert results, name
+
+
+def test_a_code_agrees_to_one_change_and_to_no_other(spark: SparkSession, tmp_path: Path) -> None:
+    inputs = tmp_path / "inputs"
+    write_inputs(inputs, range(1))
+    checkpoint = str(tmp_path / "checkpoint")
+    usual = asked(spark, inputs, "6 seconds")
+    start(usual, tmp_path).awaitTermination()
+    narrow = asked(spark, inputs, "3 seconds")
+    with pytest.raises(CheckpointMismatch) as refused:
+        narrow.to_df(checkpoint=checkpoint)
+    assert "bounds was all within 6 s and is now all within 3 s: the window holds" in str(refused)
+    code = refused.value.remedy.rpartition("upgrade='")[2].removesuffix("')")
+    narrow.to_df(checkpoint=checkpoint, upgrade=code)
+    with pytest.raises(CheckpointMismatch, match="the question has changed"):
+        asked(spark, inputs, "4 seconds").to_df(checkpoint=checkpoint, upgrade=code)
+    usual.to_df(checkpoint=checkpoint, upgrade=code)  # nothing has changed
+    with pytest.raises(CheckpointMismatch, match=r"say where it is: to_df\(checkpoint="):
+        narrow.to_df(upgrade=code)
+
+
+def test_what_cannot_go_on_is_refused_by_name(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs, checkpoint = tmp_path / "inputs", str(tmp_path / "checkpoint")
+    write_inputs(inputs, range(1))
+    usual = asked(spark, inputs, "6 seconds")
+    start(usual, tmp_path).awaitTermination()
+    for other, why in (
+        (usual.on("left.venue = right.venue"), "keys was .*the rows in the state are not those"),
+        (usual.lateness("least"), "lateness was own and is now least; watermarks would go back"),
+    ):
+        with pytest.raises(CheckpointMismatch, match=why):
+            other.to_df(checkpoint=checkpoint)
+    with pytest.raises(CheckpointMismatch, match=r"processors was 2 and is now 3; plait rebalance"):
+        usual.to_df(checkpoint=checkpoint, processors=3)
+    assert main(["upgrade", checkpoint]) == 2
+    said = capsys.readouterr()
+    assert "refused: plait rebalance changes it" in said.out and "cannot go on" in said.err
