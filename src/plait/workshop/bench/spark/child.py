@@ -121,6 +121,8 @@ def plait_join(frames: list[DataFrame], job: Job) -> DataFrame:
     outputs += [f"{s}.{c} AS {s}_{c}" for s in names for c in ("ts", "v")]
     asked = plait.join(**dict(zip(names, frames, strict=True))).on(*equal)
     asked = asked.within(f"{job.window} microseconds").watermark("0 seconds").select(*outputs)
+    if job.condition:
+        asked = asked.where(job.condition)
     if job.adapt is not None:
         asked = asked.adapt(job.adapt)
     if job.balance is not None:

@@ -38,6 +38,8 @@ class Job:
     trigger_seconds: float = 0.0
     aggregate: bool = False
     """Whether results are summed up by one aggregate per batch; else they are observed."""
+    condition: str = ""
+    """What results satisfy beside equal keys; for Plait only."""
     plan: str = ""
     """The plan of Plait, if it is not to choose one: its shape, or JSON."""
     adapt: bool | None = None
