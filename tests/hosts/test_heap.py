@@ -10,9 +10,7 @@ import pytest
 _FAULTS = """
 import resource, sys
 import numpy as np
-from plait.hosts.heap import keep_freed_memory
-if {keep} and not keep_freed_memory():
-    sys.exit(3)
+{before}
 def batch():
     arrays = [np.ones(1 << 17) for _ in range(8)]
     return sum(float(a[0]) for a in arrays)
@@ -22,10 +20,19 @@ for _ in range(50):
     batch()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
+_KEEP = """
+from plait.hosts.heap import keep_freed_memory
+if not keep_freed_memory():
+    sys.exit(3)
+"""
+_WORKER = """
+from plait.hosts.spark.worker import settle
+settle()
+"""
 
 
-def _faults(keep: bool) -> int:
-    script = [sys.executable, "-c", _FAULTS.format(keep=keep)]
+def _faults(before: str) -> int:
+    script = [sys.executable, "-c", _FAULTS.format(before=before)]
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     if done.returncode == 3:
         pytest.skip("this C library takes no such options")
@@ -34,5 +41,7 @@ def _faults(keep: bool) -> int:
 
 
 @pytest.mark.slow
-def test_freed_memory_is_used_again() -> None:
-    assert 10 * _faults(keep=True) < _faults(keep=False)
+def test_freed_memory_is_used_again_also_in_workers() -> None:
+    usual = _faults("")
+    assert 10 * _faults(_KEEP) < usual
+    assert 10 * _faults(_WORKER) < usual

@@ -2,8 +2,9 @@
 
 A batch allocates and frees arrays of some megabytes again and again. The C library gives such
 memory back to the system at once and asks for it again, and every page of it is then cleared anew:
-up to half of the time of a join with many results. A command of ours has its process to itself, so
-it keeps what it has freed. A library in somebody else's process does not: nobody asked it to.
+up to half of the time of a join with many results. A command of ours has its process to itself, and
+so has a Python worker of Spark as long as it runs our operator: they keep what they have freed. A
+library in somebody else's process does not, because nobody asked it to.
 """
 
 from __future__ import annotations
