@@ -14,7 +14,7 @@ from plait.errors import PlaitError
 from plait.workshop.oracle.answer import oracle, split_late
 from plait.workshop.torture import spark
 from plait.workshop.torture.killpoints import BY_NAME, CLUSTER, LOCAL, POINTS, Order, Orders
-from plait.workshop.torture.spark import Driver, campaign, check, migrations, repeat, sink_files
+from plait.workshop.torture.spark import Driver, campaign, changes_told, check, repeat, sink_files
 from plait.workshop.torture.spark_driver import Files
 from plait.workshop.torture.spark_rounds import Story, random_story, read_round, write_story
 from plait.workshop.torture.tally import Tally
@@ -184,14 +184,18 @@ def test_files_tell_where_a_batch_is(tmp_path: Path) -> None:
     assert files.reached("batch-committed") == 0 and files.reached("sink-logged") is None
 
 
-def test_migrations_are_counted_once(tmp_path: Path) -> None:
+def test_migrations_and_moves_are_counted_once(tmp_path: Path) -> None:
     reports = tmp_path / "checkpoint" / "plait" / "join" / "reports" / "q"
     reports.mkdir(parents=True)
     done = {"start": 2, "new": "((a b) c)", "refused": ""}
     for batch in (2, 3):  # two batches of a parallel track
-        report = {"processor": 0, "migrations": [done, {**done, "start": 9, "refused": "no"}]}
+        report = {
+            "processor": 0,
+            "migrations": [done, {**done, "start": 9, "refused": "no"}],
+            "moves": [{"move": 4, "what": "sent"}, {"move": batch, "what": "received"}],
+        }
         (reports / f"{batch}-0.json").write_text(json.dumps(report))
-    assert migrations(tmp_path) == 1
+    assert changes_told(tmp_path) == (1, 3)
 
 
 @pytest.mark.slow

@@ -133,15 +133,17 @@ def _identity(row: Mapping[str, object]) -> object:
     return row["id"] if "id" in row else row["price"]
 
 
-def migrations(folder: Path) -> int:
-    """How many changes of plan the processors reported, refused ones aside."""
-    seen = set()
+def changes_told(folder: Path) -> tuple[int, int]:
+    """How many changes of plan, refused ones aside, and how many moves the processors reported."""
+    migrations, moves = set(), set()
     for path in folder.glob("checkpoint/plait/*/reports/*/*-*.json"):
         report = json.loads(path.read_text())
         for m in report["migrations"]:
             if not m.get("refused"):
-                seen.add((report["processor"], m["start"], json.dumps(m["new"], sort_keys=True)))
-    return len(seen)
+                new = json.dumps(m["new"], sort_keys=True)
+                migrations.add((report["processor"], m["start"], new))
+        moves |= {answer["move"] for answer in report.get("moves", ())}
+    return len(migrations), len(moves)
 
 
 # --- drivers --------------------------------------------------------------------------------------
@@ -265,11 +267,13 @@ def run_story(story: Story, driver: Driver) -> tuple[Tally, list[str]]:
     found += _suspicious(folder)
     obeyed = Orders(folder).kills()
     kills = [kill for kill in obeyed if kill.target in PROCESSES]
+    migrations, moves = changes_told(folder)
     tally = Tally(
         queries=1,
         rows=sum(len(rows) for batch in story.batches for rows in batch.values()),
         results=results,
-        migrations=migrations(folder),
+        migrations=migrations,
+        moves=moves,
         full_disks=sum(kill.target == "disk" for kill in obeyed),
         upgrades=int(story.round.upgrade is not None),
         starts=len((folder / "starts").read_text().split()) if (folder / "starts").exists() else 0,
@@ -325,6 +329,9 @@ def campaign(seconds: float, seed: int, say: Callable[[str], None]) -> tuple[Tal
         try:
             for done in as_completed([pool.submit(lane, *x) for x in enumerate(drivers)]):
                 done.result()
+        except KeyboardInterrupt:
+            say(f"stopped after {shared.tally.text() or 'nothing'}")
+            raise
         finally:
             for driver in drivers:
                 driver.close()

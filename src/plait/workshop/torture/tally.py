@@ -23,7 +23,7 @@ class Tally:
     """Queries whose answer DuckDB did not find in time, so nobody knows whether it was right."""
     migrations: int = 0
     moves: int = 0
-    """Moves of partition groups that were completed or given up."""
+    """Moves of partition groups that were completed or given up; on Spark, that were begun."""
     crashes: int = 0
     rebuilds: int = 0
     full_disks: int = 0

@@ -47,7 +47,7 @@ class MoveOptions:
     """Rows in the windows of all streams together."""
     window_batches: int = 8
     """Batches in which a window passes."""
-    keys: int = 400_000
+    keys: int = 1_600_000
     warm: int = 14
     """Batches that do not count."""
     batches: int = 44
@@ -107,9 +107,9 @@ def _moved(ran: RanJob) -> list[tuple[int, int]]:
 class ProcessorOptions:
     """What can be varied."""
 
-    rows: int = 144_000
+    rows: int = 360_000
     """Rows per stream."""
-    keys: int = 400
+    keys: int = 1_600
     """Enough for both processors to have about as many rows."""
     one_of: int = 1_000
     """How many combinations of rows with equal keys there are for each result."""
