@@ -40,7 +40,7 @@ def stored_contracts(session: SparkSession, location: str) -> dict[str, tuple[in
             raise damaged(location)
     try:
         contracts = {}
-        with _readable(location) as place:
+        with readable(location) as place:
             for number in _join_operators(session, place):
                 contracts.update(_stored(session, place, number))
     except Exception as error:  # of PySpark, of Py4J or of Java, whichever part of Spark fails
@@ -80,7 +80,7 @@ def is_checkpoint(path: Path) -> bool:
 def stored_headers(session: SparkSession, location: str, contract: str) -> list[Header]:
     """What the processors with this contract knew after the last batch."""
     found = []
-    with _readable(location) as place:
+    with readable(location) as place:
         for number in _join_operators(session, place):
             if contract in _texts(session, place, number, "contract").values():
                 texts = _texts(session, place, number, "header").values()
@@ -89,8 +89,8 @@ def stored_headers(session: SparkSession, location: str, contract: str) -> list[
 
 
 @contextmanager
-def _readable(location: str) -> Iterator[str]:
-    """A name of the location that Spark's readers of state understand: without spaces and such."""
+def readable(location: str) -> Iterator[str]:
+    """A name of the location at which Spark finds its state: one without spaces and such."""
     path = local_path(location)
     if path is None or quote(str(path)) == str(path):
         yield location

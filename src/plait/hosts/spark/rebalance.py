@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 
 from plait.errors import CheckpointMismatch, MoveError, PlaitError
 from plait.hosts.spark.balance import THREAD, Lock
-from plait.hosts.spark.checkpoint import is_checkpoint, stored_contracts
+from plait.hosts.spark.checkpoint import is_checkpoint, readable, stored_contracts
 from plait.hosts.spark.control import Control, controls_in
 from plait.hosts.spark.damage import local_path
 from plait.hosts.spark.partitions import SETTING
@@ -150,7 +150,8 @@ def _newest(log: Path) -> int:
 
 def _repartition(session: SparkSession, checkpoint: str, partitions: int) -> None:
     try:
-        session._streamingCheckpointManager.repartition(checkpoint, partitions)
+        with readable(checkpoint) as place:
+            session._streamingCheckpointManager.repartition(place, partitions)
     except PySparkException as error:
         raise PlaitError(
             f"Spark cannot divide the state of {checkpoint} anew: {error}",
@@ -196,7 +197,7 @@ def _log_empty_batch(session: SparkSession, output: Path, batch: int) -> None:
     jvm, gateway = session.sparkContext._jvm, session.sparkContext._gateway
     assert jvm is not None and gateway is not None, "the session is a classic one"
     sinks = jvm.org.apache.spark.sql.execution.streaming.sinks
-    folder = f"{output.absolute().as_uri()}/{_SINK_LOG}"
+    folder = f"file:{output.absolute()}/{_SINK_LOG}"  # no URI: Spark would not decode it
     nothing = getattr(jvm.scala, "None$")  # a name that Python cannot write
     log = sinks.FileStreamSinkLog(
         _LOG_VERSION, session._jsparkSession, folder, getattr(nothing, "MODULE$")
