@@ -81,7 +81,7 @@ def test_chosen_pairs_do_not_share_a_bucket(seed: int) -> None:
     window = Window((0, 1), [(0, 1)], seed=seed)
     codes = {0: keys, 1: np.zeros(KEYS, np.int64)}
     window.append(np.arange(KEYS, dtype=np.int64), codes)
-    both = window.keys((0, 1), codes)
+    both = window.keys((0, 1), codes, KEYS)
     assert len(np.unique(both)) == KEYS
     cursor, visited = new_cursor(), 0
     lo, hi = np.zeros(KEYS, np.int64), np.full(KEYS, KEYS, np.int64)

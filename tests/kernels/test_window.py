@@ -74,7 +74,7 @@ class Model:
     ) -> Pairs:
         """The pairs that the window finds, less those whose codes the caller must refuse."""
         keys, cursor, found = (
-            self.window.keys(classes, codes),
+            self.window.keys(classes, codes, len(lo)),
             new_cursor(self.tuning.walkers),
             Pairs(),
         )
@@ -238,7 +238,7 @@ def test_classes_in_another_order_are_another_key() -> None:
     """A hash of several codes tells (1, 2) from (2, 1), (0, 3), (1, 3) and (3, 2)."""
     window = Window((0, 1), [(0, 1)])
     codes = {0: np.array([1, 2, 0, 1, 3, 1]), 1: np.array([2, 1, 3, 3, 2, 2])}
-    first, *others, again = window.keys((0, 1), codes).tolist()
+    first, *others, again = window.keys((0, 1), codes, 6).tolist()
     assert len({first, *others}) == 5
     assert first == again
 

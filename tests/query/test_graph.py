@@ -24,7 +24,9 @@ def stream(name: str, **types: pa.DataType) -> Stream:
 
 
 def join_graph(streams: list[Stream], equalities: list[Equality]) -> JoinGraph:
-    return graphs.join_graph(tuple(streams), tuple(equalities))
+    graph = graphs.join_graph(tuple(streams), tuple(equalities))
+    graphs.check_connected(streams, graph)
+    return graph
 
 
 def equality(left: str, right: str) -> Equality:

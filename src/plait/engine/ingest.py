@@ -22,7 +22,7 @@ from plait.errors import SourceError
 from plait.kernels.jit import Ints
 from plait.plan.steps import on_arrival
 from plait.query.expr import Column, columns_of
-from plait.query.query import Query
+from plait.query.query import Query, Stream
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -81,7 +81,7 @@ class Ingest:
 
     def admit(self, rows: pa.RecordBatch, watermark: int, flags: Ints | None = None) -> Admitted:
         """Sort out one batch of rows; if rows are flagged, all of them can be in a result."""
-        rows = self._conform(rows)
+        rows = conformed(self._stream, rows)
         total, late = rows.num_rows, None
         found = self._admission.sort_out(rows)
         rows = found.rows
@@ -90,10 +90,9 @@ class Ingest:
         is_late = are_late(times, watermark)
         if is_late is not None:
             late = rows.filter(pa.array(is_late))
-            rows, times = rows.filter(pa.array(~is_late)), times[~is_late]
+            rows = rows.filter(pa.array(~is_late))
             flags = None if flags is None else flags[~is_late]
-        codes = {k: self._books[k].encode(rows.column(name))[0] for k, name in self._keys.items()}
-        arrivals = self._sorted(times, codes, rows, flags)
+        arrivals = self._sorted(self.encoded(rows), flags)
         return Admitted(
             arrivals,
             total,
@@ -105,36 +104,19 @@ class Ingest:
             is_late,
         )
 
-    def _conform(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The columns the query needs, in the types of its stream."""
-        arrays, names = [], []
-        for field in self._stream.fields:
-            position = rows.schema.get_field_index(field.name)
-            if position < 0:
-                raise SourceError(
-                    f"the rows of stream {self._stream.name!r} lack the column {field.name!r}",
-                    remedy=f"they have: {', '.join(rows.schema.names)}",
-                )
-            array = plain_array(rows.column(position))
-            if array.type != stored_type(field.type):
-                raise SourceError(
-                    f"{self._stream.name}.{field.name} is {array.type} in these rows, "
-                    f"but {field.type} in the query",
-                    remedy="cast the column or define the query on the new schema",
-                )
-            arrays.append(array)
-            names.append(field.name)
-        return pa.RecordBatch.from_arrays(arrays, names=names)
+    def encoded(self, rows: pa.RecordBatch) -> Arrivals:
+        """Rows that can all be in a result, in the order in which they stand."""
+        codes = {k: self._books[k].encode(rows.column(name))[0] for k, name in self._keys.items()}
+        payload = {name: rows.column(name) for name in self.payload}
+        return Arrivals(event_times(rows.column(self._stream.time)), codes, payload)
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of rows that are set aside: those of the stream, plainly encoded."""
         return pa.schema([(f.name, stored_type(f.type)) for f in self._stream.fields])
 
-    def _sorted(
-        self, times: Ints, codes: dict[int, Ints], rows: pa.RecordBatch, flags: Ints | None
-    ) -> Arrivals:
-        payload = {name: rows.column(name) for name in self.payload}
+    def _sorted(self, arrivals: Arrivals, flags: Ints | None) -> Arrivals:
+        times, codes, payload = arrivals.times, arrivals.codes, arrivals.payload
         if len(times) > 1 and np.any(times[1:] < times[:-1]):
             order = np.argsort(times, kind="stable")
             indices = pa.array(order)
@@ -143,6 +125,34 @@ class Ingest:
             payload = {name: column.take(indices) for name, column in payload.items()}
             flags = None if flags is None else flags[order]
         return Arrivals(times, codes, payload, flags=flags)
+
+
+def conformed(stream: Stream, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns that a stream has, plainly encoded; refused if one is missing or of another type.
+
+    >>> from plait.plan.examples import clique
+    >>> conformed(clique(2).streams[0], pa.record_batch({"k": [1]}))
+    Traceback (most recent call last):
+    plait.errors.SourceError: the rows of stream 'a' lack the column 'ts'; they have: k
+    """
+    arrays, names = [], []
+    for field in stream.fields:
+        position = rows.schema.get_field_index(field.name)
+        if position < 0:
+            raise SourceError(
+                f"the rows of stream {stream.name!r} lack the column {field.name!r}",
+                remedy=f"they have: {', '.join(rows.schema.names)}",
+            )
+        array = plain_array(rows.column(position))
+        if array.type != stored_type(field.type):
+            raise SourceError(
+                f"{stream.name}.{field.name} is {array.type} in these rows, "
+                f"but {field.type} in the query",
+                remedy="cast the column or define the query on the new schema",
+            )
+        arrays.append(array)
+        names.append(field.name)
+    return pa.RecordBatch.from_arrays(arrays, names=names)
 
 
 def payload_columns(query: Query, stream: int) -> tuple[str, ...]:

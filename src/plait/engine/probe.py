@@ -15,19 +15,31 @@ that the index leaves out, the bounds between single tuples of two combinations.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from plait.engine.counters import StepCounters
 from plait.engine.mark import Mark
-from plait.engine.states import CombinedState, State, Tuples
-from plait.engine.windows import Windows
+from plait.engine.output import ResultRows
+from plait.engine.states import BaseWindow, CombinedState, State, Tuples
 from plait.kernels.arrival import behind_first, older
 from plait.kernels.gather import keep_equal, keep_near, take, tighten
 from plait.kernels.index import finished, new_cursor
 from plait.kernels.jit import Bytes, Ids, Ints, Positions
+from plait.query.query import Query
+from plait.tuning import Tuning
 
 _FAR_PAST, _FAR_FUTURE = -(2**62), 2**62
+
+
+class Probed(Protocol):
+    """What a lookup reads: a window of each stream, and what turns combinations into rows."""
+
+    query: Query
+    tuning: Tuning
+    bases: list[BaseWindow]
+    output: ResultRows
 
 
 class Lookup:
@@ -40,7 +52,7 @@ class Lookup:
 
     def __init__(
         self,
-        windows: Windows,
+        windows: Probed,
         gathered: frozenset[int],
         target: State,
         classes: tuple[int, ...],
@@ -92,7 +104,7 @@ class Lookup:
             k: take(self._bases[s].window.codes(k), tuples[s]) for k, s in self.key_sources.items()
         }
         window = self.target.window
-        keys = window.keys(self.by, codes)
+        keys = window.keys(self.by, codes, n)
         lo, hi = np.full(n, _FAR_PAST, np.int64), np.full(n, _FAR_FUTURE, np.int64)
         for i, back, ahead in self.reach:
             tighten(lo, hi, self._bases[i].window.latest, tuples[i], back, ahead)

@@ -95,6 +95,13 @@ class Windows:
         self._pending.add(admitted.arrivals)
         return admitted
 
+    def encoded(self, stream: int, rows: pa.RecordBatch) -> Arrivals:
+        """Rows that were admitted elsewhere, in the order in which they stand.
+
+        Their codes count as in use only once they are stored.
+        """
+        return self._ingests[stream].encoded(rows)
+
     def slices(self, arrivals: Mapping[int, Arrivals], larger: int = 1) -> list[tuple[int, Slice]]:
         """A batch cut along event time, in slices so many times larger than usual."""
         step = self.query.bounds.widest // self.tuning.slices_per_window

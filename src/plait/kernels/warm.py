@@ -24,7 +24,7 @@ def warm() -> None:
         window = Window((0, 1), [(0,), (0, 1)], spans=spans)
         window.append(times, codes, times if spans else None)
         for classes in window.indexes:
-            keys = window.keys(classes, codes)
+            keys = window.keys(classes, codes, len(times))
             window.probe(classes, keys, times, times, new_cursor(2), 16)
         sweep(window.ring.header, window.indexes[0,].heads)
     rows = ring.last_positions(window.ring.header, 4)

@@ -189,7 +189,7 @@ class Window:
         for index in self.indexes.values():
             nodes = ring.columns[index.nodes]
             values.append((nodes[:, LATEST], latest))
-            values.append((nodes[:, KEY], self.keys(index.classes, codes)))
+            values.append((nodes[:, KEY], self.keys(index.classes, codes, n)))
         if not self.indexes:
             values.append((ring.columns["latest"], latest))
         values += [
@@ -207,11 +207,15 @@ class Window:
             index.link(n)
         return runs
 
-    def keys(self, classes: tuple[int, ...], codes: Mapping[int, Ints]) -> Ints:
-        """What an index over `classes` compares: the code, or a hash of several codes."""
+    def keys(self, classes: tuple[int, ...], codes: Mapping[int, Ints], n: int) -> Ints:
+        """What an index over `classes` compares: the code, or a hash of several codes.
+
+        `n` is how many keys there are. Over no class, all `n` rows have the same key, and the index
+        is one chain in the order of time.
+        """
         if len(classes) == 1:
             return codes[classes[0]]
-        keys = np.zeros(len(codes[classes[0]]), np.int64)
+        keys = np.zeros(n, np.int64)
         for c in classes:
             combine(keys, codes[c], self._secret)
         return keys
@@ -236,7 +240,7 @@ class Window:
         index = Index(self.ring, classes, self._secret)
         nodes = self.ring.columns[index.nodes]
         nodes[:, LATEST] = latest
-        nodes[:, KEY] = self.keys(classes, codes)
+        nodes[:, KEY] = self.keys(classes, codes, self.ring.capacity)
         for name in ("latest", f"code:{classes[0]}" if len(classes) == 1 else ""):
             self.ring.remove_column(name)
         self.indexes[classes] = index

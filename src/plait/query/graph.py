@@ -98,7 +98,11 @@ def join_graph(streams: tuple[Stream, ...], equalities: tuple[Equality, ...]) ->
         (_key_class(streams, position, group) for group in members),
         key=lambda c: tuple((not names, names) for names in c.columns),
     )
-    graph = JoinGraph(len(streams), tuple(classes))
+    return JoinGraph(len(streams), tuple(classes))
+
+
+def check_connected(streams: Sequence[Stream], graph: JoinGraph) -> None:
+    """Refuse streams that no key ties to the others."""
     groups = graph.components(range(len(streams)))
     if len(groups) > 1:
         first, second = ([streams[i].name for i in sorted(g)] for g in groups[:2])
@@ -107,7 +111,6 @@ def join_graph(streams: tuple[Stream, ...], equalities: tuple[Equality, ...]) ->
             "the result would be their cross product",
             remedy=f"add an equality such as {quoted(first[0])}.key = {quoted(second[0])}.key",
         )
-    return graph
 
 
 def _key_class(streams: Sequence[Stream], position: dict[str, int], group: set[Column]) -> KeyClass:

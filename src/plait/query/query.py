@@ -28,7 +28,7 @@ from plait.errors import (
 from plait.query.bounds import Bounds, Constraint, close
 from plait.query.evaluate import type_of
 from plait.query.expr import Call, Column, Expr, columns_of, conjuncts, streams_of
-from plait.query.graph import JoinGraph, join_graph
+from plait.query.graph import JoinGraph, check_connected, join_graph
 from plait.query.keys import common_type, is_unreadable, plain
 from plait.query.names import quoted
 from plait.query.values.forms import is_number
@@ -222,12 +222,15 @@ def make_query(
     constraints: Sequence[Constraint],
     select: Sequence[Output] = (),
     lateness: Lateness = "own",
+    *,
+    theta: bool = False,
 ) -> Query:
     """The query in canonical form, checked.
 
     `conditions` are ANDed; an equality between attributes of two streams becomes a join
     predicate, everything else a residual condition. An empty `select` means every column of every
-    stream, named `stream_column`.
+    stream, named `stream_column`. With `theta`, streams need no equality between them: only joins
+    over sites run such a query.
     """
     streams = tuple(streams)
     _check_streams(streams)
@@ -245,7 +248,8 @@ def make_query(
                 check_condition(streams, part)
                 residuals[str(part), part] = None
     ordered = tuple(sorted(equalities, key=lambda e: _order(streams, e)))
-    _check_joined(streams, ordered, [expr for _, expr in residuals])
+    if not theta:
+        _check_joined(streams, ordered, [expr for _, expr in residuals])
     query = Query(
         streams,
         ordered,
@@ -321,7 +325,7 @@ def _check_joined(
     streams: tuple[Stream, ...], equalities: tuple[Equality, ...], residuals: Sequence[Expr]
 ) -> None:
     try:
-        join_graph(streams, equalities)
+        check_connected(streams, join_graph(streams, equalities))
     except DisconnectedJoin as error:
         for residual in residuals:
             match residual:

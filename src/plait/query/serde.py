@@ -74,8 +74,8 @@ def query_to_dict(query: Query) -> dict[str, object]:
     }
 
 
-def query_from_dict(data: object) -> Query:
-    """The query in what `query_to_dict` returned.
+def query_from_dict(data: object, *, theta: bool = False) -> Query:
+    """The query in what `query_to_dict` returned; `theta` as for `make_query`.
 
     >>> from plait.plan.examples import trades_quotes_news as query
     >>> query_from_dict(query_to_dict(query)) == query
@@ -97,7 +97,7 @@ def query_from_dict(data: object) -> Query:
             raise QueryError("$.select is empty", remedy="select at least one column")
         conditions = [*(Call("eq", (e.left, e.right)) for e in equal), *residuals]
         bounds = _constraints(fields["bounds"], len(streams))
-        return make_query(streams, conditions, bounds, select, _lateness(fields))
+        return make_query(streams, conditions, bounds, select, _lateness(fields), theta=theta)
     except RecursionError:
         raise QueryError("an expression of the query is nested too deeply") from None
 
