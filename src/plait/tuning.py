@@ -88,6 +88,11 @@ class Tuning:
     piece_rows: int = 1024
     """Rows of a piece, at least, where memory is short."""
 
+    # -- sites
+    frontiers_per_window: int = 4
+    """How often a site tells another one how far a stream has come while a window passes, at least;
+    it is also told with whatever else is sent."""
+
     # -- processors
     groups: int = 128
     """Partition groups of a single key class."""

@@ -11,6 +11,9 @@ from plait.kernels.jit import Ints
 BEFORE_ALL_TIMES = -(2**62)
 """The watermark of a stream that has not been seen; far enough from the end of int64 to add to."""
 
+AFTER_ALL_TIMES = 2**62
+"""The watermark of a stream that has ended."""
+
 MOST_DISTANT_TIME = 2**60
 """Event times further than this from 1970, some 36,000 years, are set aside."""
 

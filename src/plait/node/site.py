@@ -1,0 +1,499 @@
+"""A site: a node that owns the windows of the streams that arrive there, and runs its operators.
+
+*Correct output.* Over all sites, every combination of one admitted row per stream that satisfies
+the query, exactly once, at the site that results go to; and every row that was set aside, with the
+reason, at the home of its stream. Nothing of that depends on the plan, on how rows are split into
+steps, or on how long packets take, in which order they come, and how often.
+
+*Which head finds a result.* Each site has a clock that counts steps: in each step it is set beyond
+all clocks that packets have brought (a logical clock; `now` may push it further). The rows that
+arrive in a step are *stamped* with it. Rows of different streams are ordered by (stamp, index of
+their stream), and all sites agree on that order without any clock that they share. A result is
+found by the last of its rows in this order, the *head*: on its way along its sequence it probes for
+rows that are before it, and a head that is not the last misses those that are not. So there is no
+need to wait for watermarks: a silent stream holds back windows, but no results.
+
+*When a probe may run.* The window of stream k must have all rows before the head. At the home of k
+it always has: what comes from a site with clock c moves the clock beyond c, and every later row is
+stamped after that. A copy has them when the home has told a clock that is not less than the head's
+stamp; a packet tells the clock of its step, and all earlier rows were sent before or with it. If
+no such packet has come, the tuples wait, and the home is asked; its answer takes one round trip.
+
+*When a row may be dropped.* A row w of stream k is needed while a head of stream i with
+`ts <= ts_w + D[k][i]` may still come to a leg that probes w's window. For every leg a site knows a
+*frontier*: no head that comes later is before that event time. At the first leg it is the watermark
+of the head stream, at each further leg that of the leg before and of what waits there. Frontiers
+travel in packets behind the tuples they speak of, and links keep the order, so they are true
+whatever is under way. A stream without a watermark has no frontier until it ends.
+
+*Invariants.* A site is a state machine: a step follows from the site and what it is given. Between
+two steps everything is in the header and the segments of the store; a step writes its changes
+there. If the host commits them before it sends the packets and hands on the results of the step,
+then a crash at any point, and a site that was loaded from the store, changes nothing.
+
+*Cost.* That of the lookups and their results; a packet per step and target. Asking costs one round
+trip and two packets, only where a window is kept far from its home and the home is behind.
+
+*Ties and time.* Rows are late by their own stream's watermark before the step, as everywhere
+(`plait.engine.admission`). By the least watermark of all streams nothing can be late here: no site
+knows all of them at one instant, so such queries are refused, as are idle time-outs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from plait.engine.admission import LATE, NO_TIME, NULL_KEY, Admission, are_late
+from plait.engine.ingest import conformed
+from plait.engine.one_way import OneWayJoins, StampedWindow, composite, keeping_all
+from plait.engine.times import AFTER_ALL_TIMES, BEFORE_ALL_TIMES, event_times
+from plait.engine.watermarks import own_watermark
+from plait.engine.windows import Windows
+from plait.errors import CheckpointMismatch, SiteError, UnknownSite, did_you_mean
+from plait.node.batch import Aside, Rows, add, batch_of_rows
+from plait.node.site_header import SiteHeader
+from plait.node.site_links import SiteLinks
+from plait.node.site_packets import LegKey, Shipment, ShipmentKind, SiteNews, SitePacket
+from plait.node.site_runs import LegRun, decode_item, encode_item, item_of
+from plait.node.site_setup import SiteOutcome, SiteReport, SiteSetup
+from plait.node.site_store import WAITING, WINDOW, SegmentChanges
+from plait.node.store import Store, kind_of, lane_of, stream_of
+from plait.plan.site_legs import SitePart, site_part
+from plait.plan.sites import Jep
+from plait.query.names import quoted
+from plait.route.packets import lean
+from plait.route.rows import decode_rows, encode_rows, gathered
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What is to be sent to another site."""
+
+    shipments: list[Shipment] = field(default_factory=list)
+    frontiers: dict[LegKey, int] = field(default_factory=dict)
+    asking: bool = False
+    wanted: bool = False
+    """Whether a packet goes even if there is nothing in it but the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Admitted:
+    """The rows of a stream that may be in a result, and the newest event time of all rows."""
+
+    rows: pa.RecordBatch
+    newest: int
+
+
+class Site:
+    """One site at work. Make or reload it with `Site.load`.
+
+    >>> from plait.plan.examples import clique
+    >>> from plait.plan.sites import Sep, fully_connected
+    >>> query = clique(2)
+    >>> sites = fully_connected({"a": "oslo", "b": "rome"}, 0.005, 128_000, results="rome")
+    >>> jep = Jep((Sep("a", ("b",), (1,)), Sep("b", ("a",), (0,))))
+    >>> setup = SiteSetup(query, sites, jep)
+    >>> oslo, rome = Site.load(setup, "oslo"), Site.load(setup, "rome")
+    >>> row = lambda: pa.table({"ts": pa.array([0], pa.timestamp("us")), "k": [1]})
+    >>> sent = oslo.step({"a": row()}).packets
+    >>> asked = rome.step({"b": row()}, sent)  # perhaps oslo has sent more?
+    >>> asked.results, asked.report.waiting
+    ([], 1)
+    >>> answer = oslo.step(packets=asked.packets)  # it has not
+    >>> found = rome.step(packets=answer.packets)
+    >>> [rows.num_rows for rows in found.results]
+    [1]
+    >>> rome.step(packets=[*sent, *answer.packets]).results  # the same packets once more
+    []
+    """
+
+    def __init__(self, setup: SiteSetup, header: SiteHeader) -> None:
+        sites, name = setup.sites, header.site
+        everyone = tuple(dict.fromkeys([*sites.names, sites.results]))
+        if name not in everyone:
+            raise UnknownSite(f"there is no site {name!r}", remedy=did_you_mean(name, everyone))
+        self.setup = setup
+        self.name = name
+        self.query = setup.query
+        self.step_number, self.token, self.clock = header.step, header.token, header.clock
+        self.ended = header.ended
+        self.newest = {s: header.newest.get(s, BEFORE_ALL_TIMES) for s in self._arriving}
+        self.plans = dict(header.plans)
+        self._items = header.items
+        self._told = dict(header.told)
+        self._changes = SegmentChanges()
+        others = [other for other in everyone if other != name]
+        self.links = SiteLinks(name, others, self._changes, header.links)
+        self._lean = lean(setup.query)
+        self._windows = Windows(
+            keeping_all(self._lean),
+            {},
+            hash_bits=setup.hash_bits,
+            tuning=setup.tuning,
+            seed=setup.seed,
+        )
+        self._admissions = {s: Admission(self.query, self.query.index(s)) for s in self._arriving}
+        self._kept: dict[int, StampedWindow] = {}
+        self._segments: list[tuple[int, int, int]] = []
+        """(stamp, stream, newest event time) of the segments of windows."""
+        self.parts: dict[int, SitePart] = {}
+        self.runs: dict[LegKey, LegRun] = {}
+        for number, jep in self.plans.items():
+            self._install(number, jep, header)
+        self.heads = max(self.plans)
+        """The plan that new heads follow."""
+        self._drafts: dict[str, _Draft] = {}
+
+    @classmethod
+    def load(cls, setup: SiteSetup, name: str, store: Store | None = None) -> Site:
+        """The site whose state is in a store; a new one if nothing is."""
+        text = None if store is None else store.read_header()
+        if store is None or text is None:
+            return cls(setup, SiteHeader(name, setup.sites, {0: setup.jep}))
+        header = SiteHeader.from_json(text)
+        if header.site != name:
+            raise CheckpointMismatch(
+                f"the state is that of the site {quoted(header.site)}, not of {quoted(name)}",
+                remedy="give each site a store of its own",
+            )
+        if (header.sites.homes, header.sites.results) != (setup.sites.homes, setup.sites.results):
+            raise CheckpointMismatch(
+                f"the state of the site {quoted(name)} was written for streams at other sites",
+                remedy="begin with a new store",
+            )
+        site = cls(setup, header)
+        for segment, lane, newest, body in sorted(store.segments(), key=lambda s: s[:2]):
+            site._restore(segment, lane, newest, body)
+        return site
+
+    @property
+    def header(self) -> SiteHeader:
+        """What it knows, beside rows and packets."""
+        return SiteHeader(
+            self.name,
+            self.setup.sites,
+            dict(self.plans),
+            self.step_number,
+            self.token,
+            self.clock,
+            dict(self.newest),
+            self.ended,
+            self._items,
+            dict(self.links.states),
+            {key: run.frontier for key, run in self.runs.items()},
+            dict(self._told),
+        )
+
+    @property
+    def _arriving(self) -> list[str]:
+        """The streams that arrive here."""
+        return [stream for stream, home in self.setup.sites.homes if home == self.name]
+
+    def watermark(self, stream: str) -> int:
+        """The time below which a row of a stream that arrives here is late."""
+        if self.ended:
+            return AFTER_ALL_TIMES
+        return own_watermark(self.query.streams[self.query.index(stream)], self.newest[stream])
+
+    def outstanding(self) -> list[SitePacket]:
+        """The packets that are not acknowledged: to be sent again after a crash or a loss."""
+        return self.links.outstanding()
+
+    # -- one step
+
+    def step(
+        self,
+        rows: Mapping[str, Rows] | None = None,
+        packets: Iterable[SitePacket] = (),
+        *,
+        now: int = 0,
+        beat: bool = False,
+        ended: bool = False,
+        token: str = "",
+        store: Store | None = None,
+    ) -> SiteOutcome:
+        """Take in rows and packets, and do what they make possible.
+
+        Rows are given by stream, for streams that arrive here. `now` pushes the clock, so that the
+        clocks of sites do not drift apart. A `beat` tells everybody who keeps a window of this
+        site's streams how far it has come. After `ended` no more rows come. The state after the
+        step has the name `token`, and what changed is written to the `store`; without one, nothing
+        is durable. What is refused changes nothing.
+        """
+        report = SiteReport(self.name, self.step_number + 1)
+        outcome = SiteOutcome(report)
+        admitted = self._admit(rows or {}, outcome)
+        news = self.links.take_in(packets)
+        for stream, fresh in admitted.items():
+            self.newest[stream] = max(self.newest[stream], fresh.newest)
+        self.step_number += 1
+        self.token = token
+        self._drafts = {}
+        probed = self._counted()
+        for origin, one in news:
+            self._take(origin, one, outcome)
+        heard = [one.clock for _, one in news]
+        self.clock = max([self.clock, now, *heard]) + 1
+        self.ended = self.ended or ended
+        for stream, fresh in admitted.items():
+            self._arrive(stream, fresh.rows)
+        for run in self.runs.values():
+            self._join(run, outcome)
+        self._ask()
+        self._tell(beat)
+        self._purge()
+        outcome.packets = [*self._sent(report), *self.links.acknowledge()]
+        self._close(report, probed, outcome)
+        if store is None:
+            self._changes.forget()
+        else:
+            self._changes.save(store, self.header.to_json())
+        return outcome
+
+    def _admit(self, given: Mapping[str, Rows], outcome: SiteOutcome) -> dict[str, _Admitted]:
+        """The rows of each stream that can be in a result, in the order of time."""
+        for unexpected in given.keys() - self.newest.keys():
+            here = ", ".join(map(quoted, self.newest)) or "none"
+            raise SiteError(
+                f"rows of {unexpected!r} have come to the site {quoted(self.name)}",
+                remedy=f"the streams that arrive there: {here}",
+            )
+        report, found = outcome.report, {}
+        for index, raw in batch_of_rows(self.query, given).rows.items():
+            stream, name = self.query.streams[index], self.query.names[index]
+            if self.ended and raw.num_rows:
+                raise SiteError(
+                    f"rows of {quoted(name)} have come after its end",
+                    remedy="say that streams have ended with their last rows",
+                )
+            sorted_out = self._admissions[name].sort_out(conformed(stream, raw))
+            rows, late = sorted_out.rows, None
+            times = event_times(rows.column(stream.time))
+            is_late = are_late(times, self.watermark(name))
+            if is_late is not None:
+                late = rows.filter(pa.array(is_late))
+                rows, times = rows.filter(pa.array(~is_late)), times[~is_late]
+            add(report.rows, name, raw.num_rows)
+            add(report.filtered, name, sorted_out.filtered)
+            for reason, counts, bad in (
+                (NO_TIME, report.null_times, sorted_out.no_time),
+                (NULL_KEY, report.null_keys, sorted_out.no_key),
+                (LATE, report.late, late),
+            ):
+                if bad is not None and bad.num_rows:
+                    add(counts, name, bad.num_rows)
+                    outcome.aside.append(Aside(index, reason, bad))
+            rows = conformed(self._lean.streams[index], rows)
+            if len(times) > 1 and np.any(times[1:] < times[:-1]):
+                rows = rows.take(pa.array(np.argsort(times, kind="stable")))
+            found[name] = _Admitted(rows, sorted_out.newest)
+        return found
+
+    def _take(self, origin: str, news: SiteNews, outcome: SiteOutcome) -> None:
+        """What another site has sent: tuples first, then what it says about those to come."""
+        for shipment in news.shipments:
+            if shipment.kind == "results":
+                outcome.results.append(shipment.rows)
+            elif shipment.kind == "tuples":
+                self._enter(shipment.leg, shipment.rows)
+            else:
+                self._heads(shipment.leg.plan, shipment.leg.head, shipment.rows, news.clock)
+        for leg, time in news.frontiers:
+            if leg in self.runs:
+                self.runs[leg].frontier = max(self.runs[leg].frontier, time)
+        if news.asking:
+            self._draft(origin).wanted = True
+
+    def _arrive(self, stream: str, rows: pa.RecordBatch) -> None:
+        """New rows of a stream at its home."""
+        if not rows.num_rows:
+            return
+        self._heads(self.heads, stream, rows, self.clock)
+        key = LegKey(self.heads, stream, 0)
+        for target in dict.fromkeys(t for p in self.parts.values() for t in p.ships[stream]):
+            self._ship(target, "stream", key, rows)
+
+    def _heads(self, plan: int, stream: str, rows: pa.RecordBatch, stamp: int) -> None:
+        """New rows of a stream, which may be kept here and may be heads here."""
+        index = self.query.index(stream)
+        if index in self._kept:
+            newest = int(event_times(rows.column(self.query.streams[index].time)).max())
+            self._store(index, rows, stamp, newest)
+            self._changes.add(stamp, lane_of(index, WINDOW), newest, partial(encode_rows, rows))
+        if (key := LegKey(plan, stream, 0)) in self.runs:
+            self._enter(key, composite(index, rows, stamp))
+
+    def _store(self, stream: int, rows: pa.RecordBatch, stamp: int, newest: int) -> None:
+        self._kept[stream].append(self._windows, stream, rows, stamp)
+        self._segments.append((stamp, stream, newest))
+
+    def _enter(self, key: LegKey, rows: pa.RecordBatch, number: int | None = None) -> None:
+        run = self.runs[key]
+        run.waiting.append(item_of(self._lean, run.joins.head, rows, number))
+
+    def _complete(self, stream: int) -> int:
+        """The stamp up to which the window of a stream is complete here."""
+        home = self.setup.sites.homes[stream][1]
+        return self.clock if home == self.name else self.links.states[home].clock
+
+    def _join(self, run: LegRun, outcome: SiteOutcome) -> None:
+        """Join what can be joined at a leg, ship what was found, and keep the others."""
+        stored = {item.number for item in run.waiting if item.number is not None}
+        tuning, leg = self.setup.tuning, run.leg
+        found = run.join(self._complete)
+        for rows in gathered(found, tuning.result_rows, tuning.gathered_bytes):
+            if leg.last and (leg.target == self.name or not self.setup.deliver):
+                outcome.results.append(rows)
+            else:
+                kind: ShipmentKind = "results" if leg.last else "tuples"
+                following = LegKey(run.key.plan, run.key.head, run.key.number + 1)
+                self._ship(leg.target, kind, following, rows)
+        for number in stored - {item.number for item in run.waiting}:
+            self._changes.remove(number, lane_of(0, WAITING))
+        for place, item in enumerate(run.waiting):
+            if item.number is None:
+                self._items += 1
+                run.waiting[place] = replace(item, number=self._items)
+                body = partial(encode_item, run.key, item.rows)
+                self._changes.add(self._items, lane_of(0, WAITING), 0, body)
+
+    def _draft(self, target: str) -> _Draft:
+        return self._drafts.setdefault(target, _Draft())
+
+    def _ship(self, target: str, kind: ShipmentKind, leg: LegKey, rows: pa.RecordBatch) -> None:
+        self._draft(target).shipments.append(Shipment(kind, leg, rows))
+
+    # -- what other sites are told
+
+    def _ask(self) -> None:
+        """Ask the homes of windows that tuples wait for how far they have come."""
+        for run in self.runs.values() if self.setup.ask else ():
+            for item in run.waiting:
+                for stream, limit in run.limits(item):
+                    home = self.setup.sites.homes[stream][1]
+                    if home != self.name and self.links.asked(home, limit):
+                        self._draft(home).asking = True
+
+    def _tell(self, beat: bool) -> None:
+        """Tell other sites how far the heads have come that go to their legs."""
+        for number, part in self.parts.items():
+            for stream, targets in part.ships.items():
+                for target in targets:
+                    self._draft(target).wanted |= beat
+                key, first = LegKey(number, stream, 0), part.first_legs[stream]
+                if first == self.name:
+                    self.runs[key].frontier = self.watermark(stream)
+                else:
+                    self._draft(first).frontiers[key] = self.watermark(stream)
+        for key, run in self.runs.items():
+            if not run.leg.last:
+                following = LegKey(key.plan, key.head, key.number + 1)
+                self._draft(run.leg.target).frontiers[following] = run.passed
+
+    def _sent(self, report: SiteReport) -> list[SitePacket]:
+        """The packets of this step, with frontiers where those have moved."""
+        packets = []
+        for target, draft in self._drafts.items():
+            moved = {
+                leg: time
+                for leg, time in draft.frontiers.items()
+                if time > self._told.get(leg, BEFORE_ALL_TIMES)
+            }
+            far = any(self._is_far(leg, time) for leg, time in moved.items())
+            if not (draft.shipments or draft.asking or draft.wanted or far):
+                continue
+            self._told |= moved
+            frontiers, shipments = tuple(moved.items()), tuple(draft.shipments)
+            news = SiteNews(self.clock, 0, draft.asking, frontiers, shipments)
+            packets.append(self.links.send(target, news))
+            report.sent_bytes[target] = len(packets[-1].body)
+        return packets
+
+    def _is_far(self, leg: LegKey, time: int) -> bool:
+        """Whether a frontier has moved so far that it is told for its own sake."""
+        step = self.query.bounds.widest // self.setup.tuning.frontiers_per_window
+        return time == AFTER_ALL_TIMES or time - self._told.get(leg, BEFORE_ALL_TIMES) > step
+
+    # -- what is kept
+
+    def _purge(self) -> None:
+        """Drop the rows that no head can meet any more."""
+        cutoffs = dict.fromkeys(self._kept, AFTER_ALL_TIMES)
+        matrix = self.query.bounds.matrix
+        for run in self.runs.values():
+            passed = run.passed
+            for step in run.joins.steps:
+                reach = passed - matrix[step.stream][run.joins.head]
+                cutoffs[step.stream] = min(cutoffs[step.stream], reach)
+        for stream, cutoff in cutoffs.items():
+            self._kept[stream].drop_before(cutoff)
+        alive = []
+        for stamp, stream, newest in self._segments:
+            if newest < cutoffs[stream]:
+                self._changes.remove(stamp, lane_of(stream, WINDOW))
+            else:
+                alive.append((stamp, stream, newest))
+        self._segments = alive
+        self._windows.forget_keys()
+
+    def _install(self, number: int, jep: Jep, header: SiteHeader) -> None:
+        """Have the legs of a plan, and windows for them."""
+        part = site_part(self.setup.sites, jep, self.name)
+        self.parts[number] = part
+        index = self.query.index
+        for stream in sorted(map(index, part.windows)):
+            if stream not in self._kept:
+                self._kept[stream] = StampedWindow(self._windows.bases[stream])
+        for leg in part.legs:
+            key = LegKey(number, leg.head, leg.number)
+            results = self._lean if leg.last else None
+            joined, streams = [*map(index, leg.joined)], [*map(index, leg.streams)]
+            joins = OneWayJoins(self._windows, self._kept, joined, streams, results)
+            self.runs[key] = LegRun(key, leg, joins, header.frontier(key))
+
+    def _restore(self, segment: int, lane: int, newest: int, body: bytes) -> None:
+        """Have a segment of the store again."""
+        kind = kind_of(lane)
+        if kind == WINDOW:
+            (rows,) = decode_rows(body)
+            self._store(stream_of(lane), rows, segment, newest)
+        elif kind == WAITING:
+            key, rows = decode_item(body)
+            self._enter(key, rows, segment)
+        else:
+            self.links.restore(kind, stream_of(lane), segment, body)
+
+    # -- what it has done
+
+    def _counted(self) -> tuple[int, int, int]:
+        """Probes, matches and comparisons so far."""
+        steps = [step for run in self.runs.values() for step in run.joins.steps]
+        return (
+            sum(step.counters.probes for step in steps),
+            sum(step.counters.matches for step in steps),
+            sum(step.compared for step in steps),
+        )
+
+    def _close(
+        self, report: SiteReport, before: tuple[int, int, int], outcome: SiteOutcome
+    ) -> None:
+        """Complete the report."""
+        done = [now - then for now, then in zip(self._counted(), before, strict=True)]
+        report.probes, report.matches, report.compared = done
+        report.clock = self.clock
+        report.results = sum(rows.num_rows for rows in outcome.results)
+        names = self.query.names
+        report.windows = {names[stream]: len(window) for stream, window in self._kept.items()}
+        report.waiting = sum(
+            item.rows.num_rows for run in self.runs.values() for item in run.waiting
+        )
+        report.watermarks = {
+            stream: self.watermark(stream)
+            for stream in self.newest
+            if self.watermark(stream) > BEFORE_ALL_TIMES
+        }

@@ -1,0 +1,134 @@
+"""The header of a site: all that it knows beside the rows and packets in its store.
+
+With the segments of the store, a site is rebuilt from it. It is written with every step and has a
+version: a header of a later version is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from plait.engine.times import BEFORE_ALL_TIMES
+from plait.errors import CheckpointDamaged, CheckpointMismatch, SiteError
+from plait.node.site_packets import LegKey
+from plait.plan.sites import Jep, Sites
+from plait.plan.sites_serde import from_dict, to_dict
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SiteLinkState:
+    """What a site knows of the packets between itself and another one."""
+
+    sent: int = 0
+    """The number of the last packet to it."""
+    acknowledged: int = 0
+    """The last one of these that it has taken in."""
+    received: int = 0
+    """The number of the last packet from it that was taken in."""
+    clock: int = 0
+    """Its clock, as far as that packet told."""
+    asked: int = 0
+    """The highest clock that it was asked to reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteHeader:
+    """What a site knows after a step."""
+
+    site: str
+    sites: Sites
+    plans: Mapping[int, Jep]
+    """The plans that run, by number."""
+    step: int = 0
+    """How many steps it has made."""
+    token: str = ""
+    """The name of this very state, given by the host; empty before the first step."""
+    clock: int = 0
+    newest: Mapping[str, int] = field(default_factory=dict)
+    """The newest event time of each stream that arrives here."""
+    ended: bool = False
+    """Whether its streams have ended."""
+    items: int = 0
+    """Sets of tuples that have waited so far; their segments are numbered."""
+    links: Mapping[str, SiteLinkState] = field(default_factory=dict)
+    frontiers: Mapping[LegKey, int] = field(default_factory=dict)
+    """For the legs here, the event time that no head to come is before."""
+    told: Mapping[LegKey, int] = field(default_factory=dict)
+    """The same for legs elsewhere, as this site has told them."""
+
+    def link(self, site: str) -> SiteLinkState:
+        """What it knows of the packets between itself and another site."""
+        return self.links.get(site, SiteLinkState())
+
+    def frontier(self, leg: LegKey) -> int:
+        """The event time that no head that comes to a leg here is before."""
+        return self.frontiers.get(leg, BEFORE_ALL_TIMES)
+
+    def to_json(self) -> str:
+        """For the store."""
+        plain = {
+            name: getattr(self, name)
+            for name in ("site", "step", "token", "clock", "ended", "items")
+        }
+        return json.dumps(
+            {
+                "version": VERSION,
+                **plain,
+                "plans": {str(n): to_dict(self.sites, jep) for n, jep in self.plans.items()},
+                "newest": dict(self.newest),
+                "links": {site: asdict(link) for site, link in self.links.items()},
+                "frontiers": [[*leg, time] for leg, time in self.frontiers.items()],
+                "told": [[*leg, time] for leg, time in self.told.items()],
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> SiteHeader:
+        """The inverse of `to_json`.
+
+        >>> from plait.plan.site_legs import example_sites
+        >>> from plait.plan.sites import Sep
+        >>> jep = Jep(tuple(Sep(s, tuple("abc".replace(s, "")), (0, 1)) for s in "abc"))
+        >>> told = {LegKey(0, "a", 1): 7}
+        >>> header = SiteHeader("n1", example_sites(), {0: jep}, 4, "t", told=told)
+        >>> SiteHeader.from_json(header.to_json()) == header
+        True
+        """
+        try:
+            given: dict[str, Any] = json.loads(text)
+            if given["version"] > VERSION:
+                raise CheckpointMismatch(
+                    f"the state of a site was written by a later version of Plait (its header has "
+                    f"version {given['version']}, this one knows {VERSION})",
+                    remedy="run the site with the version that wrote it",
+                )
+            plans = {int(n): from_dict(plan) for n, plan in given["plans"].items()}
+            sites = next(sites for sites, _ in plans.values())
+            return cls(
+                str(given["site"]),
+                sites,
+                {n: jep for n, (_, jep) in plans.items()},
+                int(given["step"]),
+                str(given["token"]),
+                int(given["clock"]),
+                {str(stream): int(time) for stream, time in given["newest"].items()},
+                bool(given["ended"]),
+                int(given["items"]),
+                {site: SiteLinkState(**link) for site, link in given["links"].items()},
+                _by_leg(given["frontiers"]),
+                _by_leg(given["told"]),
+            )
+        except (ValueError, TypeError, KeyError, AttributeError, StopIteration, SiteError) as error:
+            raise CheckpointDamaged(
+                f"the header in the state of a site cannot be read: {error}",
+                remedy="put the files of the state back from a copy of the checkpoint",
+            ) from error
+
+
+def _by_leg(given: list[list[Any]]) -> dict[LegKey, int]:
+    return {LegKey(int(plan), str(head), int(n)): int(time) for plan, head, n, time in given}

@@ -1,0 +1,128 @@
+"""Packets between sites: what one site sends another in one step, as one binary value.
+
+A packet names its origin, its target and its number on that link; hosts carry it and need not look
+inside. Packets with a number are kept by the sender until the receiver has acknowledged them, and
+taken in by the receiver once each and in the order of numbers, whatever order they come in. Number
+0 is for packets that only acknowledge: nobody misses them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import pyarrow as pa
+
+from plait.errors import SourceError
+from plait.route.rows import decode_rows, encode_rows
+
+VERSION = 1
+_LENGTH_BYTES = 4
+
+ShipmentKind: TypeAlias = Literal["stream", "tuples", "results"]
+
+
+class SitePacket(NamedTuple):
+    """A packet on its way."""
+
+    origin: str
+    target: str
+    number: int
+    """From 1 on, without gaps; 0 if it only acknowledges."""
+    body: bytes
+
+
+class LegKey(NamedTuple):
+    """A leg of a plan, in a form that all sites know."""
+
+    plan: int
+    head: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shipment:
+    """Tuples on their way.
+
+    `stream`: new rows of the stream `head`, stamped with the packet's clock, which are heads of the
+    plan and may be kept as a window. `tuples`: composite tuples for the leg of that number.
+    `results`: results.
+    """
+
+    kind: ShipmentKind
+    leg: LegKey
+    rows: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class SiteNews:
+    """What is in a packet."""
+
+    clock: int = 0
+    """The sender's clock: it has sent all rows with this stamp or an earlier one."""
+    received: int = 0
+    """The last packet in the other direction that it has taken in."""
+    asking: bool = False
+    """Whether it waits for the receiver's clock to pass its own."""
+    frontiers: tuple[tuple[LegKey, int], ...] = ()
+    """For legs of the receiver: no head that comes later is before this event time."""
+    shipments: tuple[Shipment, ...] = ()
+
+
+def encode_news(news: SiteNews) -> bytes:
+    """The body of a packet.
+
+    >>> news = SiteNews(7, 3, frontiers=((LegKey(0, "a", 1), 99),))
+    >>> decode_news(encode_news(news)) == news
+    True
+    """
+    bodies = [encode_rows(shipment.rows) for shipment in news.shipments]
+    parts = zip(news.shipments, bodies, strict=True)
+    about = {
+        "version": VERSION,
+        "clock": news.clock,
+        "received": news.received,
+        "asking": news.asking,
+        "frontiers": [[*leg, time] for leg, time in news.frontiers],
+        "shipments": [[s.kind, *s.leg, len(body)] for s, body in parts],
+    }
+    text = json.dumps(about, separators=(",", ":")).encode()
+    return b"".join([len(text).to_bytes(_LENGTH_BYTES, "little"), text, *bodies])
+
+
+def decode_news(body: bytes) -> SiteNews:
+    """The inverse of `encode_news`; anything else is a SourceError.
+
+    >>> decode_news(b"no packet")
+    Traceback (most recent call last):
+    plait.errors.SourceError: a packet between sites cannot be read; send it again
+    """
+    try:
+        return _decoded(body)
+    except (ValueError, TypeError, KeyError, IndexError, pa.ArrowException) as error:
+        raise SourceError(
+            "a packet between sites cannot be read", remedy="send it again"
+        ) from error
+
+
+def _decoded(body: bytes) -> SiteNews:
+    begin = _LENGTH_BYTES + int.from_bytes(body[:_LENGTH_BYTES], "little")
+    about: dict[str, Any] = json.loads(body[_LENGTH_BYTES:begin])
+    if about["version"] > VERSION:
+        raise SourceError(
+            f"a packet has the format {about['version']}, this version knows {VERSION}",
+            remedy="run all sites with the same version of Plait",
+        )
+    shipments = []
+    for kind, plan, head, number, size in about["shipments"]:
+        (rows,) = decode_rows(body[begin : begin + size])
+        shipments.append(Shipment(kind, LegKey(plan, head, number), rows))
+        begin += size
+    return SiteNews(
+        int(about["clock"]),
+        int(about["received"]),
+        bool(about["asking"]),
+        tuple((LegKey(plan, head, n), time) for plan, head, n, time in about["frontiers"]),
+        tuple(shipments),
+    )

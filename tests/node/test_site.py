@@ -1,0 +1,113 @@
+"""A site step by step: what it keeps, what it sends, what it refuses, and what it counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from plait.errors import CheckpointDamaged, CheckpointMismatch, SiteError, UnknownSite
+from plait.node.site import Site
+from plait.node.site_packets import decode_news
+from plait.node.site_setup import SiteSetup
+from plait.plan.examples import clique
+from plait.plan.sites import Jep, Placement, Sep, fully_connected
+from plait.query.query import Query
+from plait.workshop.laws.processors import MemoryStore
+
+QUERY = clique(2)
+SITES = fully_connected({"a": "oslo", "b": "rome"}, 0.005, 128_000, results="rome")
+
+
+def setup(a: Placement = 1, b: Placement = 1, query: Query = QUERY, **options: Any) -> SiteSetup:
+    jep = Jep((Sep("a", ("b",), (a,)), Sep("b", ("a",), (b,))))
+    return SiteSetup(query, SITES, jep, **options)
+
+
+def rows(*seconds: int, k: int = 1) -> pa.Table:
+    times = pa.array([s * 1_000_000 for s in seconds], pa.timestamp("us"))
+    return pa.table({"ts": times, "k": pa.array([k] * len(seconds), pa.int64())})
+
+
+def test_at_the_home_of_a_window_nothing_waits() -> None:
+    given = setup()
+    oslo, rome = Site.load(given, "oslo"), Site.load(given, "rome")
+    rome.step({"b": rows(1, 2)})
+    sent = oslo.step({"a": rows(1)}, now=10)  # after the rows of b
+    found = rome.step(packets=sent.packets)
+    assert sum(batch.num_rows for batch in found.results) == 2
+    assert (found.report.probes, found.report.matches, found.report.compared) == (1, 2, 2)
+    assert found.report.waiting == 0
+
+
+def test_theta_joins_count_what_nested_loops_compare() -> None:
+    given = setup(query=replace(QUERY, equalities=()))
+    oslo, rome = Site.load(given, "oslo"), Site.load(given, "rome")
+    rome.step({"b": rows(1, 2, 300, k=5)})
+    found = rome.step(packets=oslo.step({"a": rows(1)}, now=10).packets)
+    assert sum(batch.num_rows for batch in found.results) == 2
+    assert found.report.compared == 3
+
+
+def test_without_asking_a_beat_brings_the_answer() -> None:
+    given = setup(a=0, b=0, ask=False)
+    oslo, rome = Site.load(given, "oslo"), Site.load(given, "rome")
+    first = rome.step({"b": rows(1)})
+    waits = oslo.step({"a": rows(1)}, first.packets, now=10)
+    assert waits.report.waiting == 1
+    assert not any(decode_news(p.body).asking for p in waits.packets)
+    later = rome.step(packets=waits.packets, now=50, beat=True)
+    assert oslo.step(packets=later.packets).report.waiting == 0
+
+
+def test_windows_shrink_while_packets_are_under_way_only_as_far_as_these_allow() -> None:
+    given = setup()
+    oslo, rome = Site.load(given, "oslo"), Site.load(given, "rome")
+    rome.step({"b": rows(1)})
+    slow = oslo.step({"a": rows(1)}, now=10).packets
+    late = oslo.step({"a": rows(1_000)}).packets
+    kept = rome.step(packets=late)
+    assert kept.report.windows == {"b": 1}, "the first packet may still need it"
+    found = rome.step(packets=slow)
+    assert sum(batch.num_rows for batch in found.results) == 1
+    assert found.report.windows == {"b": 0}
+
+
+def test_rows_after_the_end_and_rows_of_other_streams_are_refused() -> None:
+    oslo = Site.load(setup(), "oslo")
+    with pytest.raises(SiteError, match=r"rows of 'b' have come to the site oslo; .*: a"):
+        oslo.step({"b": rows(1)})
+    oslo.step(ended=True)
+    with pytest.raises(SiteError, match="after its end"):
+        oslo.step({"a": rows(1)})
+
+
+def test_what_cannot_be_set_up() -> None:
+    with pytest.raises(SiteError, match="least watermark"):
+        setup(query=replace(QUERY, lateness="least"))
+    idle = replace(QUERY.streams[0], idle=5)
+    with pytest.raises(SiteError, match="the stream a has an idle time-out"):
+        setup(query=replace(QUERY, streams=(idle, QUERY.streams[1])))
+    with pytest.raises(SiteError, match="the sites have the streams a, b, the query a, b, c"):
+        setup(query=clique(3))
+    with pytest.raises(UnknownSite, match="did you mean 'oslo'"):
+        Site.load(setup(), "osslo")
+
+
+def test_a_store_belongs_to_one_site_of_one_join() -> None:
+    store = MemoryStore()
+    Site.load(setup(), "oslo", store).step({"a": rows(1)}, store=store, token="t")
+    assert Site.load(setup(), "oslo", store).token == "t"
+    with pytest.raises(CheckpointMismatch, match="that of the site oslo, not of rome"):
+        Site.load(setup(), "rome", store)
+    moved = fully_connected({"a": "oslo", "b": "bonn"}, 0.005, 128_000, results="oslo")
+    with pytest.raises(CheckpointMismatch, match="streams at other sites"):
+        Site.load(replace(setup(), sites=moved), "oslo", store)
+    store.header = (store.header or "").replace('"version": 1', '"version": 2', 1)
+    with pytest.raises(CheckpointMismatch, match="later version"):
+        Site.load(setup(), "oslo", store)
+    store.header = "{}"
+    with pytest.raises(CheckpointDamaged, match="cannot be read"):
+        Site.load(setup(), "oslo", store)
