@@ -1,0 +1,207 @@
+"""Sites in one process with a network that does everything a network may do, and hosts that crash.
+
+`SiteWorld` runs a join over sites by a random schedule. Packets are delayed, reordered, repeated
+and lost; what was lost is sent again, as an at-least-once transport does. Steps take the next rows
+of some streams and some of the packets. A step that crashes has no effect but on the processes: the
+site is loaded from what was committed, and the rows and packets come again. In the end all streams
+end, and the network is quiet when nothing is left to be sent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from itertools import count
+from random import Random
+
+import pyarrow as pa
+
+from plait.node.site import Site
+from plait.node.site_packets import SitePacket
+from plait.node.site_setup import SiteOutcome, SiteSetup
+from plait.plan.sites import Jep, Placement, Sep, SiteLink, Sites, fully_connected
+from plait.query.expr import Call, Column
+from plait.query.query import Query
+from plait.workshop.laws.checks import difference
+from plait.workshop.laws.histories import History
+from plait.workshop.laws.hosts import HostAnswer, definition
+from plait.workshop.laws.processors import MemoryStore
+from plait.workshop.oracle.answer import multiset
+
+_RESENDINGS = 200
+"""Rounds of sending again after which a world that is not quiet never will be."""
+
+
+class SiteWorld:
+    """All sites of a join, their stores, and the packets between them."""
+
+    def __init__(self, setup: SiteSetup, chance: Random) -> None:
+        self.setup = setup
+        self.chance = chance
+        names = dict.fromkeys([*setup.sites.names, setup.sites.results])
+        self.stores = {name: MemoryStore() for name in names}
+        self.sites = {name: Site.load(setup, name) for name in names}
+        self.network: list[SitePacket] = []
+        self.answer = HostAnswer()
+        self.crashes = 0
+        self.sent_bytes: Counter[tuple[str, str]] = Counter()
+        self._tokens = count(1)
+
+    def run(self, batches: Sequence[Mapping[str, pa.Table]]) -> HostAnswer:
+        """All batches, in the order of each stream, and then the end."""
+        homes = dict(self.setup.sites.homes)
+        left = {stream: [batch[stream] for batch in batches if stream in batch] for stream in homes}
+        while any(left.values()):
+            name = self.chance.choice(list(self.sites))
+            here = [s for s in homes if homes[s] == name and left[s] and self.chance.random() < 0.6]
+            rows = {stream: left[stream][0] for stream in here}
+            if self._step(name, rows, self._delivered(name)):
+                for stream in here:
+                    left[stream].pop(0)
+        ending = [*self.sites]
+        self.chance.shuffle(ending)
+        for name in ending:
+            while not self._step(name, {}, self._delivered(name), ended=True):
+                pass
+        self._calm()
+        return self.answer
+
+    def _delivered(self, name: str) -> list[SitePacket]:
+        """Some of the packets for a site, in any order; some stay in the network as well."""
+        mine = [p for p in self.network if p.target == name and self.chance.random() < 0.6]
+        self.chance.shuffle(mine)
+        for packet in mine:
+            if self.chance.random() < 0.7:
+                self.network.remove(packet)
+        return mine
+
+    def _step(
+        self,
+        name: str,
+        rows: Mapping[str, pa.Table],
+        packets: Sequence[SitePacket],
+        *,
+        ended: bool = False,
+    ) -> bool:
+        """One step of a site; whether it was committed."""
+        attempt, chance = deepcopy(self.stores[name]), self.chance
+        outcome = self.sites[name].step(
+            rows,
+            packets,
+            now=chance.choice((0, 0, 0, chance.randrange(100))),
+            beat=chance.random() < 0.1,
+            ended=ended,
+            token=str(next(self._tokens)),
+            store=attempt,
+        )
+        if chance.random() < 0.15:
+            self.crashes += 1
+            self.network += packets
+            self._reload(name)
+            return False
+        self.stores[name] = attempt
+        self._commit(name, outcome)
+        if chance.random() < 0.1:
+            self._reload(name)
+        return True
+
+    def _commit(self, name: str, outcome: SiteOutcome) -> None:
+        schema = self.setup.query.schema
+        self.answer.results += multiset(pa.Table.from_batches(outcome.results, schema))
+        for rows in outcome.aside:
+            self.answer.set_aside(self.setup.query, rows)
+        self.answer.filtered += Counter(outcome.report.filtered)
+        for packet in outcome.packets:
+            self.sent_bytes[name, packet.target] += len(packet.body)
+            if self.chance.random() < 0.9:
+                self.network.append(packet)
+
+    def _reload(self, name: str) -> None:
+        """A new process, from what was committed; it sends what is not acknowledged."""
+        self.sites[name] = Site.load(self.setup, name, self.stores[name])
+        assert self.sites[name].step_number == 0 or self.stores[name].header is not None
+        self.network += self.sites[name].outstanding()
+
+    def _calm(self) -> None:
+        """Go on until everything has come."""
+        for _ in range(_RESENDINGS):
+            while self.network:
+                for name in self.sites:
+                    self._step(name, {}, self._delivered(name))
+            self.network = [p for site in self.sites.values() for p in site.outstanding()]
+            if not self.network:
+                return
+        raise AssertionError("the network never becomes quiet")
+
+
+def assert_quiet(world: SiteWorld) -> None:
+    """After the end nothing is kept: no tuples that wait, no rows, no packets."""
+    for name, site in world.sites.items():
+        report = site.step(store=None).report
+        assert not report.waiting, f"tuples wait at {name}"
+        assert not any(report.windows.values()), f"{name} keeps {report.windows}"
+        assert not world.stores[name].rows, f"{name} stores {list(world.stores[name].rows)}"
+
+
+def drawn_sites(query: Query, chance: Random) -> Sites:
+    """A home for each stream, links of their own, and somewhere for the results."""
+    names = [f"n{i}" for i in range(chance.randint(1, len(query.names)))]
+    homes = {stream: chance.choice(names) for stream in query.names}
+    used = list(dict.fromkeys(homes.values()))
+    others = [
+        SiteLink(a, b, chance.random(), chance.choice((10, 1e6)))
+        for a in used
+        for b in used
+        if a != b and chance.random() < 0.3
+    ]
+    results = chance.choice([*used, "results"])
+    return fully_connected(homes, 0.005, 128_000, others=others, results=results)
+
+
+def drawn_jep(query: Query, chance: Random) -> Jep:
+    """Any order and any placement for each head."""
+    return Jep(tuple(_drawn_sep(query, head, chance) for head in query.names))
+
+
+def _drawn_sep(query: Query, head: str, chance: Random) -> Sep:
+    order = [stream for stream in query.names if stream != head]
+    chance.shuffle(order)
+    places: tuple[Placement, ...] = (0, 1)
+    return Sep(head, tuple(order), tuple(chance.choice(places) for _ in order))
+
+
+def without_keys(query: Query, chance: Random) -> Query:
+    """The same streams joined by comparisons: some equalities, or all, are left out."""
+    kept = tuple(e for e in query.equalities if chance.random() < 0.3)
+    a, b = chance.sample(query.names, 2)
+    compare = Call(chance.choice(("le", "ne", "ge")), (Column(a, "v"), Column(b, "v")))
+    return replace(query, equalities=kept, residuals=(*query.residuals, compare))
+
+
+def assert_lawful_at_sites(history: History, seed: int, *, theta: bool = False) -> SiteWorld:
+    """Run a history at sites: results and rows set aside are those of the definition."""
+    chance = Random(seed)
+    query = replace(history.query, lateness="own")
+    if theta:
+        query = without_keys(query, chance)
+    history = replace(history, query=query)
+    setup = SiteSetup(
+        query,
+        drawn_sites(query, chance),
+        drawn_jep(query, chance),
+        history.tuning,
+        chance.getrandbits(64),
+        chance.choice((64, 64, 2)),
+        deliver=chance.random() < 0.8,
+        ask=True,
+    )
+    world = SiteWorld(setup, chance)
+    found = world.run(history.tables())
+    wanted = definition(query, history.batches)
+    about = f"{setup.jep}\nhomes {setup.sites.homes}, results {setup.sites.results}\n{history!r}"
+    assert found.results == wanted.results, f"{difference(found.results, wanted.results)}\n{about}"
+    assert found == wanted, about
+    assert_quiet(world)
+    return world

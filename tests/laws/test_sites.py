@@ -1,0 +1,41 @@
+"""Laws 1 and 5 at sites: the answer of the definition, whatever plan, network and crashes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plait.workshop.laws.histories import History, cases, churns, crowds
+from plait.workshop.laws.site_world import assert_lawful_at_sites
+
+SEEDS = st.integers(0, 2**32)
+
+
+@pytest.mark.slow
+@settings(max_examples=30)
+@given(
+    history=st.one_of(cases(late=True), crowds(late=True), churns()),
+    seed=SEEDS,
+)
+def test_oracle_any_plan_network_and_crashes(history: History, seed: int) -> None:
+    assert_lawful_at_sites(history, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=15)
+@given(history=cases(late=True, streams=st.integers(2, 3)), seed=SEEDS)
+def test_oracle_theta_joins(history: History, seed: int) -> None:
+    assert_lawful_at_sites(history, seed, theta=True)
+
+
+@pytest.mark.campaign
+@settings(max_examples=1000)
+@given(
+    history=st.one_of(cases(late=True), crowds(late=True), churns()),
+    seed=SEEDS,
+    theta=st.booleans(),
+)
+def test_campaign_at_sites(history: History, seed: int, theta: bool) -> None:
+    few = len(history.query.streams) <= 3
+    assert_lawful_at_sites(history, seed, theta=theta and few)
