@@ -32,7 +32,7 @@ from plait.engine.probe import Lookup
 from plait.engine.states import BaseWindow, Tuples
 from plait.engine.windows import Windows
 from plait.kernels.jit import Ids, Ints
-from plait.kernels.ring import HEAD_ID, ID_MASK
+from plait.kernels.ring import HEAD_ID, ID_MASK, first_positions
 from plait.plan.steps import decided
 from plait.query.expr import Column
 from plait.query.query import Output, Query
@@ -95,6 +95,21 @@ class StampedWindow:
         if self.base.drop_before(cutoff):
             gone = bisect_right(self._starts, self._total - len(self.base)) - 1
             del self._stamps[: max(gone, 0)], self._starts[: max(gone, 0)]
+
+    def clear(self) -> None:
+        """Drop everything; rows with earlier stamps may come then."""
+        self.base.drop_before(_ALL)
+        self._stamps, self._starts, self._total = [], [], 0
+
+    def content(self, names: Sequence[str]) -> Iterator[tuple[int, list[pa.Array]]]:
+        """The live rows of each stamp, in order: the columns of these names."""
+        header, gone = self.base.window.ring.header, self._total - len(self.base)
+        ends = [*self._starts[1:], self._total]
+        for stamp, start, end in zip(self._stamps, self._starts, ends, strict=True):
+            first, size = max(start, gone) - gone, end - max(start, gone)
+            if size > 0:
+                positions = first_positions(header, first, size)
+                yield stamp, [self.base.gather(name, positions) for name in names]
 
     def rows_up_to(self, stamps: Ints) -> Ints:
         """For each stamp, how many of the live rows have that stamp or an earlier one."""

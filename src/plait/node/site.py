@@ -50,7 +50,7 @@ import pyarrow as pa
 
 from plait.engine.admission import LATE, NO_TIME, NULL_KEY, Admission, are_late
 from plait.engine.ingest import conformed
-from plait.engine.one_way import OneWayJoins, StampedWindow, composite, keeping_all
+from plait.engine.one_way import OneWayJoins, composite, keeping_all
 from plait.engine.times import AFTER_ALL_TIMES, BEFORE_ALL_TIMES, event_times
 from plait.engine.watermarks import own_watermark
 from plait.engine.windows import Windows
@@ -62,12 +62,13 @@ from plait.node.site_packets import LegKey, Shipment, ShipmentKind, SiteNews, Si
 from plait.node.site_runs import LegRun, decode_item, encode_item, item_of
 from plait.node.site_setup import SiteOutcome, SiteReport, SiteSetup
 from plait.node.site_store import WAITING, WINDOW, SegmentChanges
+from plait.node.site_windows import SiteWindows
 from plait.node.store import Store, kind_of, lane_of, stream_of
 from plait.plan.site_legs import SitePart, site_part
 from plait.plan.sites import Jep
 from plait.query.names import quoted
 from plait.route.packets import lean
-from plait.route.rows import decode_rows, encode_rows, gathered
+from plait.route.rows import gathered
 
 
 @dataclass(slots=True)
@@ -130,21 +131,21 @@ class Site:
         others = [other for other in everyone if other != name]
         self.links = SiteLinks(name, others, self._changes, header.links)
         self._lean = lean(setup.query)
-        self._windows = Windows(
+        windows = Windows(
             keeping_all(self._lean),
             {},
             hash_bits=setup.hash_bits,
             tuning=setup.tuning,
             seed=setup.seed,
         )
+        self.windows = SiteWindows(windows, self._changes)
         self._admissions = {s: Admission(self.query, self.query.index(s)) for s in self._arriving}
-        self._kept: dict[int, StampedWindow] = {}
-        self._segments: list[tuple[int, int, int]] = []
-        """(stamp, stream, newest event time) of the segments of windows."""
+        self.frontiers = dict(header.frontiers)
+        """For each leg here, also of plans to come: no head that comes later is before this."""
         self.parts: dict[int, SitePart] = {}
         self.runs: dict[LegKey, LegRun] = {}
         for number, jep in self.plans.items():
-            self._install(number, jep, header)
+            self._install(number, jep)
         self.heads = max(self.plans)
         """The plan that new heads follow."""
         self._drafts: dict[str, _Draft] = {}
@@ -167,8 +168,8 @@ class Site:
                 remedy="begin with a new store",
             )
         site = cls(setup, header)
-        for segment, lane, newest, body in sorted(store.segments(), key=lambda s: s[:2]):
-            site._restore(segment, lane, newest, body)
+        for segment, lane, _, body in sorted(store.segments(), key=lambda s: s[:2]):
+            site._restore(segment, lane, body)
         return site
 
     @property
@@ -185,7 +186,7 @@ class Site:
             self.ended,
             self._items,
             dict(self.links.states),
-            {key: run.frontier for key, run in self.runs.items()},
+            dict(self.frontiers),
             dict(self._told),
         )
 
@@ -304,8 +305,7 @@ class Site:
             else:
                 self._heads(shipment.leg.plan, shipment.leg.head, shipment.rows, news.clock)
         for leg, time in news.frontiers:
-            if leg in self.runs:
-                self.runs[leg].frontier = max(self.runs[leg].frontier, time)
+            self.frontiers[leg] = max(self.frontiers.get(leg, BEFORE_ALL_TIMES), time)
         if news.asking:
             self._draft(origin).wanted = True
 
@@ -321,16 +321,9 @@ class Site:
     def _heads(self, plan: int, stream: str, rows: pa.RecordBatch, stamp: int) -> None:
         """New rows of a stream, which may be kept here and may be heads here."""
         index = self.query.index(stream)
-        if index in self._kept:
-            newest = int(event_times(rows.column(self.query.streams[index].time)).max())
-            self._store(index, rows, stamp, newest)
-            self._changes.add(stamp, lane_of(index, WINDOW), newest, partial(encode_rows, rows))
+        self.windows.store(index, rows, stamp)
         if (key := LegKey(plan, stream, 0)) in self.runs:
             self._enter(key, composite(index, rows, stamp))
-
-    def _store(self, stream: int, rows: pa.RecordBatch, stamp: int, newest: int) -> None:
-        self._kept[stream].append(self._windows, stream, rows, stamp)
-        self._segments.append((stamp, stream, newest))
 
     def _enter(self, key: LegKey, rows: pa.RecordBatch, number: int | None = None) -> None:
         run = self.runs[key]
@@ -387,13 +380,13 @@ class Site:
                     self._draft(target).wanted |= beat
                 key, first = LegKey(number, stream, 0), part.first_legs[stream]
                 if first == self.name:
-                    self.runs[key].frontier = self.watermark(stream)
+                    self.frontiers[key] = self.watermark(stream)
                 else:
                     self._draft(first).frontiers[key] = self.watermark(stream)
         for key, run in self.runs.items():
             if not run.leg.last:
                 following = LegKey(key.plan, key.head, key.number + 1)
-                self._draft(run.leg.target).frontiers[following] = run.passed
+                self._draft(run.leg.target).frontiers[following] = self._passed(run)
 
     def _sent(self, report: SiteReport) -> list[SitePacket]:
         """The packets of this step, with frontiers where those have moved."""
@@ -423,45 +416,39 @@ class Site:
 
     def _purge(self) -> None:
         """Drop the rows that no head can meet any more."""
-        cutoffs = dict.fromkeys(self._kept, AFTER_ALL_TIMES)
+        cutoffs = dict.fromkeys(self.windows.kept, AFTER_ALL_TIMES)
         matrix = self.query.bounds.matrix
         for run in self.runs.values():
-            passed = run.passed
+            passed = self._passed(run)
             for step in run.joins.steps:
                 reach = passed - matrix[step.stream][run.joins.head]
                 cutoffs[step.stream] = min(cutoffs[step.stream], reach)
-        for stream, cutoff in cutoffs.items():
-            self._kept[stream].drop_before(cutoff)
-        alive = []
-        for stamp, stream, newest in self._segments:
-            if newest < cutoffs[stream]:
-                self._changes.remove(stamp, lane_of(stream, WINDOW))
-            else:
-                alive.append((stamp, stream, newest))
-        self._segments = alive
-        self._windows.forget_keys()
+        self.windows.purge(cutoffs)
 
-    def _install(self, number: int, jep: Jep, header: SiteHeader) -> None:
+    def _passed(self, run: LegRun) -> int:
+        """No head that is joined at a leg later is before this event time."""
+        to_come = self.frontiers.get(run.key, BEFORE_ALL_TIMES)
+        return min([to_come, *(item.earliest for item in run.waiting)])
+
+    def _install(self, number: int, jep: Jep) -> None:
         """Have the legs of a plan, and windows for them."""
         part = site_part(self.setup.sites, jep, self.name)
         self.parts[number] = part
         index = self.query.index
         for stream in sorted(map(index, part.windows)):
-            if stream not in self._kept:
-                self._kept[stream] = StampedWindow(self._windows.bases[stream])
+            self.windows.keep(stream)
         for leg in part.legs:
             key = LegKey(number, leg.head, leg.number)
             results = self._lean if leg.last else None
             joined, streams = [*map(index, leg.joined)], [*map(index, leg.streams)]
-            joins = OneWayJoins(self._windows, self._kept, joined, streams, results)
-            self.runs[key] = LegRun(key, leg, joins, header.frontier(key))
+            joins = OneWayJoins(self.windows.windows, self.windows.kept, joined, streams, results)
+            self.runs[key] = LegRun(key, leg, joins)
 
-    def _restore(self, segment: int, lane: int, newest: int, body: bytes) -> None:
+    def _restore(self, segment: int, lane: int, body: bytes) -> None:
         """Have a segment of the store again."""
         kind = kind_of(lane)
         if kind == WINDOW:
-            (rows,) = decode_rows(body)
-            self._store(stream_of(lane), rows, segment, newest)
+            self.windows.restore(stream_of(lane), segment, body)
         elif kind == WAITING:
             key, rows = decode_item(body)
             self._enter(key, rows, segment)
@@ -488,7 +475,9 @@ class Site:
         report.clock = self.clock
         report.results = sum(rows.num_rows for rows in outcome.results)
         names = self.query.names
-        report.windows = {names[stream]: len(window) for stream, window in self._kept.items()}
+        report.windows = {
+            names[stream]: len(window) for stream, window in self.windows.kept.items()
+        }
         report.waiting = sum(
             item.rows.num_rows for run in self.runs.values() for item in run.waiting
         )

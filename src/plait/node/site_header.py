@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import CheckpointDamaged, CheckpointMismatch, SiteError
 from plait.node.site_packets import LegKey
 from plait.plan.sites import Jep, Sites
@@ -60,14 +59,6 @@ class SiteHeader:
     """For the legs here, the event time that no head to come is before."""
     told: Mapping[LegKey, int] = field(default_factory=dict)
     """The same for legs elsewhere, as this site has told them."""
-
-    def link(self, site: str) -> SiteLinkState:
-        """What it knows of the packets between itself and another site."""
-        return self.links.get(site, SiteLinkState())
-
-    def frontier(self, leg: LegKey) -> int:
-        """The event time that no head that comes to a leg here is before."""
-        return self.frontiers.get(leg, BEFORE_ALL_TIMES)
 
     def to_json(self) -> str:
         """For the store."""

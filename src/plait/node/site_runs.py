@@ -59,14 +59,7 @@ class LegRun:
     key: LegKey
     leg: Leg
     joins: OneWayJoins
-    frontier: int
-    """No head that comes later is before this event time."""
     waiting: list[WaitingTuples] = field(default_factory=list)
-
-    @property
-    def passed(self) -> int:
-        """No head that is joined here later is before this event time."""
-        return min([self.frontier, *(item.earliest for item in self.waiting)])
 
     def limits(self, item: WaitingTuples) -> Iterator[tuple[int, int]]:
         """The windows that an item probes, and the stamp up to which each must be complete."""
