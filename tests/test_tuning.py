@@ -88,6 +88,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "node.header": (LAYOUT, ("VERSION",)),
     "node.site_header": (LAYOUT, ("VERSION",)),
     "node.site_packets": (LAYOUT, ("VERSION", "_LENGTH_BYTES")),
+    "node.site": (LAYOUT, ("NO_PLAN",)),
     "node.site_store": (LAYOUT, ("WINDOW",)),
     "engine.one_way": (TIMES, ("_ALL",)),
     "node.store": (LAYOUT, ("_STREAMS", "PLAIN")),

@@ -1,4 +1,4 @@
-"""Laws 1 and 5 at sites: the answer of the definition, whatever plan, network and crashes."""
+"""Laws 1, 3 and 5 at sites: the answer of the definition, whatever plan, network and crashes."""
 
 from __future__ import annotations
 
@@ -38,4 +38,11 @@ def test_oracle_theta_joins(history: History, seed: int) -> None:
 )
 def test_campaign_at_sites(history: History, seed: int, theta: bool) -> None:
     few = len(history.query.streams) <= 3
-    assert_lawful_at_sites(history, seed, theta=theta and few)
+    assert_lawful_at_sites(history, seed, theta=theta and few, changes=0.2)
+
+
+@pytest.mark.slow
+@settings(max_examples=20)
+@given(history=crowds(), seed=SEEDS)
+def test_oracle_the_plan_changes_while_rows_flow(history: History, seed: int) -> None:
+    assert_lawful_at_sites(history, seed, changes=0.3)

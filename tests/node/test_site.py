@@ -8,7 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from plait.errors import CheckpointDamaged, CheckpointMismatch, SiteError, UnknownSite
+from plait.errors import (
+    CheckpointDamaged,
+    CheckpointMismatch,
+    MigrationError,
+    SiteError,
+    UnknownSite,
+)
 from plait.node.site import Site
 from plait.node.site_packets import decode_news
 from plait.node.site_setup import SiteSetup
@@ -111,3 +117,48 @@ def test_a_store_belongs_to_one_site_of_one_join() -> None:
     store.header = "{}"
     with pytest.raises(CheckpointDamaged, match="cannot be read"):
         Site.load(setup(), "oslo", store)
+
+
+def test_a_plan_is_installed_filled_switched_to_and_the_old_one_goes() -> None:
+    given, other = setup(), setup(a=0, b=1).jep
+    oslo, rome = Site.load(given, "oslo"), Site.load(given, "rome")
+    rome.step({"b": rows(1)})
+    for site in (oslo, rome):
+        site.install(1, other)
+    assert rome.is_full(1)
+    assert not oslo.is_full(1)
+    with pytest.raises(MigrationError, match="plan 1 lacks windows at the site oslo"):
+        oslo.switch(1, 5)
+    asked = oslo.step()
+    rome.step(packets=asked.packets)
+    assert oslo.step(packets=rome.outstanding()).report.windows["b"] == 1
+    assert oslo.is_full(1)
+    oslo.hold(oslo.clock + 1)
+    assert oslo.step({"a": rows(1)}, now=20).report.probes == 0, "its head is held"
+    for site in (oslo, rome):
+        site.switch(1, 21)
+        site.switch(1, 21)  # once more
+    with pytest.raises(MigrationError, match="install one plan at a time"):
+        oslo.install(2, other)
+    results = 0
+    for _ in range(5):
+        oslo.step(packets=rome.outstanding())
+        found = rome.step(packets=oslo.outstanding()).results
+        results += sum(batch.num_rows for batch in found)
+    assert results == 1
+    assert list(oslo.plans) == list(rome.plans) == [1]
+
+
+def test_a_plan_that_is_given_up_leaves_nothing_behind() -> None:
+    given, other = setup(), setup(a=0, b=1).jep
+    oslo, store = Site.load(given, "oslo"), MemoryStore()
+    oslo.install(1, other)
+    oslo.hold(1)
+    assert oslo.step({"a": rows(1)}, store=store).report.windows == {"a": 1, "b": 0}
+    oslo = Site.load(given, "oslo", store)
+    assert list(oslo.plans) == [0, 1]
+    oslo.give_up(1)
+    oslo.install(1, other)  # too late
+    after = oslo.step({"a": rows(2)}, store=store)
+    assert (list(oslo.plans), after.report.windows) == ([0], {"a": 2})
+    assert not oslo.eras.missing

@@ -81,6 +81,11 @@ class StampedWindow:
     def __len__(self) -> int:
         return len(self.base)
 
+    @property
+    def last_stamp(self) -> int:
+        """The last stamp that rows were stored with; -1 if there were none."""
+        return self._stamps[-1] if self._stamps else -1
+
     def append(self, windows: Windows, stream: int, rows: pa.RecordBatch, stamp: int) -> None:
         """Store rows with a stamp that is later than all before."""
         assert not self._stamps or self._stamps[-1] < stamp, "rows come in the order of stamps"
@@ -104,7 +109,7 @@ class StampedWindow:
     def content(self, names: Sequence[str]) -> Iterator[tuple[int, list[pa.Array]]]:
         """The live rows of each stamp, in order: the columns of these names."""
         header, gone = self.base.window.ring.header, self._total - len(self.base)
-        ends = [*self._starts[1:], self._total]
+        ends = [*self._starts, self._total][1:]
         for stamp, start, end in zip(self._stamps, self._starts, ends, strict=True):
             first, size = max(start, gone) - gone, end - max(start, gone)
             if size > 0:

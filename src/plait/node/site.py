@@ -54,21 +54,32 @@ from plait.engine.one_way import OneWayJoins, composite, keeping_all
 from plait.engine.times import AFTER_ALL_TIMES, BEFORE_ALL_TIMES, event_times
 from plait.engine.watermarks import own_watermark
 from plait.engine.windows import Windows
-from plait.errors import CheckpointMismatch, SiteError, UnknownSite, did_you_mean
+from plait.errors import CheckpointMismatch, MigrationError, SiteError, UnknownSite, did_you_mean
 from plait.node.batch import Aside, Rows, add, batch_of_rows
 from plait.node.site_header import SiteHeader
 from plait.node.site_links import SiteLinks
-from plait.node.site_packets import LegKey, Shipment, ShipmentKind, SiteNews, SitePacket
+from plait.node.site_migration import holders
+from plait.node.site_packets import (
+    LegKey,
+    Shipment,
+    ShipmentKind,
+    SiteNews,
+    SitePacket,
+    WindowRequest,
+)
 from plait.node.site_runs import LegRun, decode_item, encode_item, item_of
 from plait.node.site_setup import SiteOutcome, SiteReport, SiteSetup
-from plait.node.site_store import WAITING, WINDOW, SegmentChanges
+from plait.node.site_store import HELD, WAITING, WINDOW, SegmentChanges
 from plait.node.site_windows import SiteWindows
 from plait.node.store import Store, kind_of, lane_of, stream_of
 from plait.plan.site_legs import SitePart, site_part
 from plait.plan.sites import Jep
 from plait.query.names import quoted
 from plait.route.packets import lean
-from plait.route.rows import gathered
+from plait.route.rows import decode_rows, encode_rows, gathered
+
+NO_PLAN = -1
+"""In place of a plan: these rows are kept, but they are no heads yet."""
 
 
 @dataclass(slots=True)
@@ -78,6 +89,7 @@ class _Draft:
     shipments: list[Shipment] = field(default_factory=list)
     frontiers: dict[LegKey, int] = field(default_factory=dict)
     asking: bool = False
+    requests: list[WindowRequest] = field(default_factory=list)
     wanted: bool = False
     """Whether a packet goes even if there is nothing in it but the clock."""
 
@@ -146,8 +158,11 @@ class Site:
         self.runs: dict[LegKey, LegRun] = {}
         for number, jep in self.plans.items():
             self._install(number, jep)
-        self.heads = max(self.plans)
-        """The plan that new heads follow."""
+        self.eras = header.eras
+        self._requests: list[WindowRequest] = []
+        """What is to be asked for in the next step."""
+        self._held: list[tuple[int, int, pa.RecordBatch]] = []
+        """(stream, stamp, rows) of heads that wait until it is known which plan they follow."""
         self._drafts: dict[str, _Draft] = {}
 
     @classmethod
@@ -188,6 +203,7 @@ class Site:
             dict(self.links.states),
             dict(self.frontiers),
             dict(self._told),
+            self.eras,
         )
 
     @property
@@ -236,11 +252,15 @@ class Site:
         self.token = token
         self._drafts = {}
         probed = self._counted()
+        for request in self._requests:
+            self._request(request)
+        self._requests = []
         for origin, one in news:
             self._take(origin, one, outcome)
         heard = [one.clock for _, one in news]
         self.clock = max([self.clock, now, *heard]) + 1
         self.ended = self.ended or ended
+        self._release()
         for stream, fresh in admitted.items():
             self._arrive(stream, fresh.rows)
         for run in self.runs.values():
@@ -249,6 +269,7 @@ class Site:
         self._tell(beat)
         self._purge()
         outcome.packets = [*self._sent(report), *self.links.acknowledge()]
+        self._retire()
         self._close(report, probed, outcome)
         if store is None:
             self._changes.forget()
@@ -302,10 +323,14 @@ class Site:
                 outcome.results.append(shipment.rows)
             elif shipment.kind == "tuples":
                 self._enter(shipment.leg, shipment.rows)
+            elif shipment.kind == "window":
+                self._fill(origin, shipment)
             else:
                 self._heads(shipment.leg.plan, shipment.leg.head, shipment.rows, news.clock)
         for leg, time in news.frontiers:
             self.frontiers[leg] = max(self.frontiers.get(leg, BEFORE_ALL_TIMES), time)
+        for request in news.requests:
+            self._request(request)
         if news.asking:
             self._draft(origin).wanted = True
 
@@ -313,9 +338,17 @@ class Site:
         """New rows of a stream at its home."""
         if not rows.num_rows:
             return
-        self._heads(self.heads, stream, rows, self.clock)
-        key = LegKey(self.heads, stream, 0)
-        for target in dict.fromkeys(t for p in self.parts.values() for t in p.ships[stream]):
+        plan = self.eras.plan_at(self.clock)
+        if self.eras.holds(self.clock):
+            plan, index = NO_PLAN, self.query.index(stream)
+            heads = composite(index, rows, self.clock)
+            self._held.append((index, self.clock, heads))
+            self._changes.add(self.clock, lane_of(index, HELD), 0, partial(encode_rows, heads))
+        self._heads(plan, stream, rows, self.clock)
+        key = LegKey(plan, stream, 0)
+        targets = [t for part in self.parts.values() for t in part.ships[stream]]
+        targets += sorted(t for _, s, t in self.eras.subscribers if s == stream)
+        for target in dict.fromkeys(targets):
             self._ship(target, "stream", key, rows)
 
     def _heads(self, plan: int, stream: str, rows: pa.RecordBatch, stamp: int) -> None:
@@ -380,9 +413,9 @@ class Site:
                     self._draft(target).wanted |= beat
                 key, first = LegKey(number, stream, 0), part.first_legs[stream]
                 if first == self.name:
-                    self.frontiers[key] = self.watermark(stream)
+                    self.frontiers[key] = self._heads_to_come(key)
                 else:
-                    self._draft(first).frontiers[key] = self.watermark(stream)
+                    self._draft(first).frontiers[key] = self._heads_to_come(key)
         for key, run in self.runs.items():
             if not run.leg.last:
                 following = LegKey(key.plan, key.head, key.number + 1)
@@ -398,11 +431,13 @@ class Site:
                 if time > self._told.get(leg, BEFORE_ALL_TIMES)
             }
             far = any(self._is_far(leg, time) for leg, time in moved.items())
-            if not (draft.shipments or draft.asking or draft.wanted or far):
+            said = draft.shipments or draft.requests or draft.asking or draft.wanted
+            if not (said or far):
                 continue
             self._told |= moved
             frontiers, shipments = tuple(moved.items()), tuple(draft.shipments)
-            news = SiteNews(self.clock, 0, draft.asking, frontiers, shipments)
+            requests = tuple(draft.requests)
+            news = SiteNews(self.clock, 0, draft.asking, frontiers, shipments, requests)
             packets.append(self.links.send(target, news))
             report.sent_bytes[target] = len(packets[-1].body)
         return packets
@@ -452,8 +487,136 @@ class Site:
         elif kind == WAITING:
             key, rows = decode_item(body)
             self._enter(key, rows, segment)
+        elif kind == HELD:
+            (rows,) = decode_rows(body)
+            self._held.append((stream_of(lane), segment, rows))
         else:
             self.links.restore(kind, stream_of(lane), segment, body)
+
+    # -- another plan
+
+    def install(self, number: int, jep: Jep) -> None:
+        """Have a new plan beside the one that runs, and get the windows that it needs here.
+
+        All sites install it under the same number. From the next step on, windows are on their way;
+        `is_full` says when they are here.
+        """
+        if number in self.plans or number in self.eras.abandoned:
+            return
+        if number <= max(self.plans) or len(self.plans) > 1:
+            raise MigrationError(
+                f"the site {quoted(self.name)} cannot install plan {number} beside "
+                f"{', '.join(map(str, self.plans))}",
+                remedy="install one plan at a time, under a higher number than all before",
+            )
+        (running,) = self.plans.values()
+        needed = holders(self.setup.sites, running, jep, self.name)
+        self._install(number, jep)
+        self.plans[number] = jep
+        for stream, there in needed.items():
+            self._requests.append(WindowRequest(number, stream, self.name, there))
+            missing = {(number, stream, holder) for holder in there}
+            self.eras = replace(self.eras, missing=self.eras.missing | missing)
+
+    def is_full(self, number: int) -> bool:
+        """Whether everything is here that a plan needs."""
+        return number in self.plans and all(plan != number for plan, _, _ in self.eras.missing)
+
+    def hold(self, stamp: int) -> None:
+        """Let the heads from a stamp on wait until `switch` or `give_up` decides about them."""
+        self.eras = replace(self.eras, hold=stamp)
+
+    def switch(self, number: int, stamp: int) -> None:
+        """Let the heads from a stamp on follow a plan. All sites switch at the same stamp."""
+        if any(plan == number for _, plan in self.eras.begins):
+            return
+        if not self.is_full(number):
+            raise MigrationError(
+                f"plan {number} lacks windows at the site {quoted(self.name)}",
+                remedy="switch when all sites are full",
+            )
+        self.eras = self.eras.switched(number, stamp)
+        self.clock = max(self.clock, stamp - 1)
+
+    def give_up(self, number: int) -> None:
+        """Do without a plan that was to come. All sites give it up, or none does."""
+        self.eras = self.eras.given_up(number)
+        self._requests = []
+        if number in self.plans:
+            self._drop(number)
+
+    def _drop(self, number: int) -> None:
+        """Have a plan no longer, nor what only that plan needs."""
+        del self.plans[number], self.parts[number]
+        for by_leg in (self.runs, self.frontiers, self._told):
+            for key in [key for key in by_leg if key.plan == number]:
+                del by_leg[key]
+        needed = {self.query.index(s) for part in self.parts.values() for s in part.windows}
+        self.windows.keep_only(needed)
+
+    def _request(self, request: WindowRequest) -> None:
+        """Pass a request for a window on, or fulfil it."""
+        plan, stream, target, there, upto = request
+        home = self.setup.sites.home(stream)
+        if plan in self.eras.abandoned:
+            return
+        if upto is not None:
+            self._send_window(plan, stream, target, upto)
+        elif home != self.name:
+            self._draft(home).requests.append(request)
+        else:
+            # Every later row has a later stamp.
+            if target != self.name:
+                more = self.eras.subscribers | {(plan, stream, target)}
+                self.eras = replace(self.eras, subscribers=more)
+            for holder in there:
+                if holder == self.name:
+                    self._send_window(plan, stream, target, self.clock)
+                else:
+                    asked = WindowRequest(plan, stream, target, (), self.clock)
+                    self._draft(holder).requests.append(asked)
+
+    def _send_window(self, plan: int, stream: str, target: str, upto: int) -> None:
+        rows = self.windows.packed(self.query.index(stream), upto)
+        self._ship(target, "window", LegKey(plan, stream, upto), rows)
+
+    def _fill(self, holder: str, shipment: Shipment) -> None:
+        """A copy of a window has come."""
+        plan, stream, _ = shipment.leg
+        if (plan, stream, holder) in self.eras.missing:
+            self.windows.unpack(self.query.index(stream), shipment.rows)
+            left = self.eras.missing - {(plan, stream, holder)}
+            self.eras = replace(self.eras, missing=left)
+
+    def _release(self) -> None:
+        """Send the heads on their way about which it was decided."""
+        held, self._held = self._held, []
+        for stream, stamp, rows in held:
+            if self.eras.holds(stamp):
+                self._held.append((stream, stamp, rows))
+                continue
+            self._changes.remove(stamp, lane_of(stream, HELD))
+            name, plan = self.query.names[stream], self.eras.plan_at(stamp)
+            key, first = LegKey(plan, name, 0), self.parts[plan].first_legs[name]
+            if first == self.name:
+                self._enter(key, rows)
+            else:
+                self._ship(first, "tuples", key, rows)
+
+    def _heads_to_come(self, first: LegKey) -> int:
+        """No head that this site sends to a first leg later is before this event time."""
+        index = self.query.index(first.head)
+        held = [item_of(self._lean, index, rows) for s, _, rows in self._held if s == index]
+        if not held and first.plan < self.eras.plan_at(self.clock + 1):
+            return AFTER_ALL_TIMES
+        return min([self.watermark(first.head), *(item.earliest for item in held)])
+
+    def _retire(self) -> None:
+        """Drop the plans whose last heads have passed."""
+        for number in [n for n in self.plans if n < self.eras.plan_at(self.clock + 1)]:
+            mine = [run for key, run in self.runs.items() if key.plan == number]
+            if all(self._passed(run) == AFTER_ALL_TIMES for run in mine) and not self._held:
+                self._drop(number)
 
     # -- what it has done
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from plait.errors import CheckpointDamaged, CheckpointMismatch, SiteError
+from plait.node.site_migration import PlanEras
 from plait.node.site_packets import LegKey
 from plait.plan.sites import Jep, Sites
 from plait.plan.sites_serde import from_dict, to_dict
@@ -59,6 +60,8 @@ class SiteHeader:
     """For the legs here, the event time that no head to come is before."""
     told: Mapping[LegKey, int] = field(default_factory=dict)
     """The same for legs elsewhere, as this site has told them."""
+    eras: PlanEras = field(default_factory=PlanEras)
+    """Which plan holds when."""
 
     def to_json(self) -> str:
         """For the store."""
@@ -74,6 +77,7 @@ class SiteHeader:
                 "newest": dict(self.newest),
                 "links": {site: asdict(link) for site, link in self.links.items()},
                 "frontiers": [[*leg, time] for leg, time in self.frontiers.items()],
+                "eras": self.eras.to_dict(),
                 "told": [[*leg, time] for leg, time in self.told.items()],
             }
         )
@@ -113,6 +117,7 @@ class SiteHeader:
                 {site: SiteLinkState(**link) for site, link in given["links"].items()},
                 _by_leg(given["frontiers"]),
                 _by_leg(given["told"]),
+                PlanEras.from_dict(given["eras"]),
             )
         except (ValueError, TypeError, KeyError, AttributeError, StopIteration, SiteError) as error:
             raise CheckpointDamaged(

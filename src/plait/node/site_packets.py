@@ -20,7 +20,7 @@ from plait.route.rows import decode_rows, encode_rows
 VERSION = 1
 _LENGTH_BYTES = 4
 
-ShipmentKind: TypeAlias = Literal["stream", "tuples", "results"]
+ShipmentKind: TypeAlias = Literal["stream", "tuples", "results", "window"]
 
 
 class SitePacket(NamedTuple):
@@ -47,12 +47,24 @@ class Shipment:
 
     `stream`: new rows of the stream `head`, stamped with the packet's clock, which are heads of the
     plan and may be kept as a window. `tuples`: composite tuples for the leg of that number.
-    `results`: results.
+    `results`: results. `window`: what the sender keeps of the stream `head` up to the stamp
+    `number`, for a plan to come.
     """
 
     kind: ShipmentKind
     leg: LegKey
     rows: pa.RecordBatch
+
+
+class WindowRequest(NamedTuple):
+    """To the home of a stream: send its rows to the site `target` from now on, and have the
+    holders send theirs. To a holder: send what you keep up to the stamp `upto`."""
+
+    plan: int
+    stream: str
+    target: str
+    holders: tuple[str, ...] = ()
+    upto: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,7 @@ class SiteNews:
     frontiers: tuple[tuple[LegKey, int], ...] = ()
     """For legs of the receiver: no head that comes later is before this event time."""
     shipments: tuple[Shipment, ...] = ()
+    requests: tuple[WindowRequest, ...] = ()
 
 
 def encode_news(news: SiteNews) -> bytes:
@@ -85,6 +98,7 @@ def encode_news(news: SiteNews) -> bytes:
         "received": news.received,
         "asking": news.asking,
         "frontiers": [[*leg, time] for leg, time in news.frontiers],
+        "requests": news.requests,
         "shipments": [[s.kind, *s.leg, len(body)] for s, body in parts],
     }
     text = json.dumps(about, separators=(",", ":")).encode()
@@ -125,4 +139,8 @@ def _decoded(body: bytes) -> SiteNews:
         bool(about["asking"]),
         tuple((LegKey(plan, head, n), time) for plan, head, n, time in about["frontiers"]),
         tuple(shipments),
+        tuple(
+            WindowRequest(plan, stream, target, tuple(holders), upto)
+            for plan, stream, target, holders, upto in about["requests"]
+        ),
     )

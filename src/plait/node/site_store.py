@@ -5,7 +5,8 @@ Segments are numbered within lanes (`plait.node.store`):
 - `WINDOW`: rows of a window, one segment for each stamp, until no head can meet them;
 - `WAITING`: composite tuples that wait for a window to be complete;
 - `OUTBOX`: packets that were not acknowledged so far;
-- `EARLY`: packets that came before their turn.
+- `EARLY`: packets that came before their turn;
+- `HELD`: heads that wait until it is known which plan they follow.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable
 
 from plait.node.store import Store
 
-WINDOW, WAITING, OUTBOX, EARLY = range(4)
+WINDOW, WAITING, OUTBOX, EARLY, HELD = range(5)
 
 
 class SegmentChanges:

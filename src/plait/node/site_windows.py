@@ -2,22 +2,25 @@
 
 *Invariants.* All sites that keep a window of a stream store the same rows in the same order: by
 stamp, and within a stamp by event time. Rows leave from the front only, in memory and, by whole
-segments, in the store. So what any site keeps is an end of the same sequence, and of two such ends
-the longer one has all that is in the shorter one. That makes windows easy to copy: `content` is
-what a site has up to a stamp, and `fill` takes in another site's content where that is longer.
+segments, in the store. So what any site keeps is an end of the same sequence, and of two sites the
+one that has more rows of a stamp has all that the other has. That makes windows easy to copy:
+`content` is what a site has up to a stamp, and `fill` takes in another site's content, stamp by
+stamp, where that is more.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
-from plait.engine.one_way import StampedWindow
-from plait.engine.times import event_times
+from plait.engine.codes import stored_type
+from plait.engine.one_way import STAMP, StampedWindow, composite, shipped_column
+from plait.engine.times import AFTER_ALL_TIMES, event_times
 from plait.engine.windows import Windows
 from plait.node.site_store import WINDOW, SegmentChanges
 from plait.node.store import lane_of
@@ -40,9 +43,25 @@ class SiteWindows:
             self.kept[stream] = StampedWindow(self.windows.bases[stream])
             self._segments[stream] = deque()
 
+    def keep_only(self, streams: Collection[int]) -> None:
+        """Keep no other windows than these from now on."""
+        for stream in self.kept.keys() - set(streams):
+            self._emptied(stream)
+            del self.kept[stream], self._segments[stream]
+
+    def _emptied(self, stream: int) -> None:
+        for stamp, _ in self._segments[stream]:
+            self._changes.remove(stamp, lane_of(stream, WINDOW))
+        self._segments[stream].clear()
+        self.kept[stream].clear()
+
     def store(self, stream: int, rows: pa.RecordBatch, stamp: int) -> None:
-        """Add rows with a later stamp than all before, if the window is kept."""
+        """Add the rows of a stamp, if the window is kept."""
         if stream not in self.kept:
+            return
+        if stamp <= self.kept[stream].last_stamp:
+            # A copy of the window has overtaken these rows on their way from the home.
+            self.fill(stream, [(stamp, rows)])
             return
         newest = self._added(stream, rows, stamp)
         body = partial(encode_rows, rows)
@@ -69,7 +88,7 @@ class SiteWindows:
                 self._changes.remove(segments.popleft()[0], lane_of(stream, WINDOW))
         self.windows.forget_keys()
 
-    def content(self, stream: int, upto: int) -> list[tuple[int, pa.RecordBatch]]:
+    def content(self, stream: int, upto: int = AFTER_ALL_TIMES) -> list[tuple[int, pa.RecordBatch]]:
         """The live rows of a window with stamps up to this one, by stamp."""
         names = [field.name for field in self.windows.query.streams[stream].fields]
         return [
@@ -78,17 +97,41 @@ class SiteWindows:
             if stamp <= upto
         ]
 
-    def fill(self, stream: int, content: list[tuple[int, pa.RecordBatch]], upto: int) -> None:
-        """Take in what another site has of a window up to a stamp, if that is more than is here."""
+    def fill(self, stream: int, content: Sequence[tuple[int, pa.RecordBatch]]) -> None:
+        """Take in what another site has of a window, by stamp, where that is more than is here."""
         self.keep(stream)
-        mine = self.content(stream, upto)
-        if sum(rows.num_rows for _, rows in content) <= sum(rows.num_rows for _, rows in mine):
+        known = dict(self.content(stream))
+        more = [
+            (stamp, rows)
+            for stamp, rows in content
+            if stamp not in known or rows.num_rows > known[stamp].num_rows
+        ]
+        if not more:
             return
-        last = np.iinfo(np.int64).max
-        later = [part for part in self.content(stream, last) if part[0] > upto]
-        for stamp, _ in self._segments[stream]:
-            self._changes.remove(stamp, lane_of(stream, WINDOW))
-        self._segments[stream].clear()
-        self.kept[stream].clear()
-        for stamp, rows in [*content, *later]:
-            self.store(stream, rows, stamp)
+        known.update(more)
+        self._emptied(stream)
+        for stamp in sorted(known):
+            self.store(stream, known[stamp], stamp)
+
+    def packed(self, stream: int, upto: int) -> pa.RecordBatch:
+        """The content of a window as one batch with a column of stamps."""
+        found = [composite(stream, rows, stamp) for stamp, rows in self.content(stream, upto)]
+        if found:
+            return pa.concat_batches(found)
+        fields = self.windows.query.streams[stream].fields
+        arrays = [pa.array([], stored_type(field.type)) for field in fields]
+        names = [field.name for field in fields]
+        return composite(stream, pa.RecordBatch.from_arrays(arrays, names=names), 0)
+
+    def unpack(self, stream: int, packed: pa.RecordBatch) -> None:
+        """Take in what another site has packed."""
+        names = [field.name for field in self.windows.query.streams[stream].fields]
+        stamps = np.asarray(packed.column(STAMP).to_numpy(), np.int64)
+        starts = [*np.flatnonzero(np.diff(stamps, prepend=-1)).tolist(), len(stamps)]
+        content = []
+        for start, end in pairwise(starts):
+            rows = packed.slice(start, end - start)
+            arrays = [rows.column(shipped_column(stream, name)) for name in names]
+            part = pa.RecordBatch.from_arrays(arrays, names=names)
+            content.append((int(stamps[start]), part))
+        self.fill(stream, content)

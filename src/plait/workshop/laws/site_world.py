@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from random import Random
 
 import pyarrow as pa
 
+from plait.engine.times import AFTER_ALL_TIMES
 from plait.node.site import Site
 from plait.node.site_packets import SitePacket
 from plait.node.site_setup import SiteOutcome, SiteSetup
@@ -34,10 +35,28 @@ _RESENDINGS = 200
 """Rounds of sending again after which a world that is not quiet never will be."""
 
 
-class SiteWorld:
-    """All sites of a join, their stores, and the packets between them."""
+@dataclass
+class PlanChange:
+    """A migration under way, as those who carry it out know it."""
 
-    def __init__(self, setup: SiteSetup, chance: Random) -> None:
+    number: int
+    jep: Jep
+    ready: dict[str, int] = field(default_factory=dict)
+    """The sites whose windows are full, and the stamp from which each holds its heads."""
+    given_up: bool = False
+
+    def decided(self, sites: Sequence[str]) -> int | None:
+        """The stamp of the switch, once all sites are ready."""
+        return max(self.ready.values()) if len(self.ready) == len(sites) else None
+
+
+class SiteWorld:
+    """All sites of a join, their stores, and the packets between them.
+
+    With `changes`, the plan changes now and then to a random one, or is about to and does not.
+    """
+
+    def __init__(self, setup: SiteSetup, chance: Random, *, changes: float = 0.0) -> None:
         self.setup = setup
         self.chance = chance
         names = dict.fromkeys([*setup.sites.names, setup.sites.results])
@@ -48,6 +67,9 @@ class SiteWorld:
         self.crashes = 0
         self.sent_bytes: Counter[tuple[str, str]] = Counter()
         self._tokens = count(1)
+        self._changes = changes
+        self._change: PlanChange | None = None
+        self.switched = self.abandoned = 0
 
     def run(self, batches: Sequence[Mapping[str, pa.Table]]) -> HostAnswer:
         """All batches, in the order of each stream, and then the end."""
@@ -55,7 +77,10 @@ class SiteWorld:
         left = {stream: [batch[stream] for batch in batches if stream in batch] for stream in homes}
         while any(left.values()):
             name = self.chance.choice(list(self.sites))
-            here = [s for s in homes if homes[s] == name and left[s] and self.chance.random() < 0.6]
+            # Rows come slowly while the plan changes, or it would change after the last row.
+            eager = 0.6 if self._change is None else 0.1
+            mine = [s for s in homes if homes[s] == name and left[s]]
+            here = [stream for stream in mine if self.chance.random() < eager]
             rows = {stream: left[stream][0] for stream in here}
             if self._step(name, rows, self._delivered(name)):
                 for stream in here:
@@ -87,6 +112,7 @@ class SiteWorld:
     ) -> bool:
         """One step of a site; whether it was committed."""
         attempt, chance = deepcopy(self.stores[name]), self.chance
+        self._migrate(name)
         outcome = self.sites[name].step(
             rows,
             packets,
@@ -103,6 +129,7 @@ class SiteWorld:
             return False
         self.stores[name] = attempt
         self._commit(name, outcome)
+        self._note(name)
         if chance.random() < 0.1:
             self._reload(name)
         return True
@@ -118,6 +145,39 @@ class SiteWorld:
             if self.chance.random() < 0.9:
                 self.network.append(packet)
 
+    def _migrate(self, name: str) -> None:
+        """Begin a change of plan, or tell a site what it is to do for the one under way."""
+        site, change, names = self.sites[name], self._change, self.setup.sites.names
+        one_plan = all(len(self.sites[other].plans) == 1 for other in names)
+        if change is None and one_plan and self.chance.random() < self._changes:
+            number = 1 + self.switched + self.abandoned
+            self._change = change = PlanChange(number, drawn_jep(self.setup.query, self.chance))
+        if change is None or name not in names:
+            return
+        if change.given_up:
+            site.give_up(change.number)
+        elif (stamp := change.decided(names)) is not None:
+            site.switch(change.number, stamp)
+        elif change.number not in site.plans:
+            site.install(change.number, change.jep)
+        elif site.is_full(change.number) and name not in change.ready:
+            site.hold(site.clock + 1)
+
+    def _note(self, name: str) -> None:
+        """What a site has committed counts; a change is over when it is so at all sites."""
+        site, change, names = self.sites[name], self._change, self.setup.sites.names
+        if change is None:
+            return
+        if site.eras.hold is not None and name in names:
+            change.ready[name] = site.eras.hold
+        if change.decided(names) is None and self.chance.random() < 0.01:
+            change.given_up = True
+        eras = [self.sites[other].eras for other in names]
+        if change.given_up and all(change.number in e.abandoned for e in eras):
+            self._change, self.abandoned = None, self.abandoned + 1
+        elif all(e.plan_at(AFTER_ALL_TIMES) == change.number for e in eras):
+            self._change, self.switched = None, self.switched + 1
+
     def _reload(self, name: str) -> None:
         """A new process, from what was committed; it sends what is not acknowledged."""
         self.sites[name] = Site.load(self.setup, name, self.stores[name])
@@ -125,14 +185,17 @@ class SiteWorld:
         self.network += self.sites[name].outstanding()
 
     def _calm(self) -> None:
-        """Go on until everything has come."""
+        """Go on until everything has come; no more changes begin."""
+        self._changes = 0.0
         for _ in range(_RESENDINGS):
             while self.network:
                 for name in self.sites:
                     self._step(name, {}, self._delivered(name))
             self.network = [p for site in self.sites.values() for p in site.outstanding()]
-            if not self.network:
+            if not self.network and self._change is None:
                 return
+            for name in self.sites:
+                self._step(name, {}, self._delivered(name))
         raise AssertionError("the network never becomes quiet")
 
 
@@ -141,6 +204,8 @@ def assert_quiet(world: SiteWorld) -> None:
     for name, site in world.sites.items():
         report = site.step(store=None).report
         assert not report.waiting, f"tuples wait at {name}"
+        if name in world.setup.sites.names:
+            assert len(site.plans) == 1, f"{name} has the plans {list(site.plans)}"
         assert not any(report.windows.values()), f"{name} keeps {report.windows}"
         assert not world.stores[name].rows, f"{name} stores {list(world.stores[name].rows)}"
 
@@ -180,7 +245,9 @@ def without_keys(query: Query, chance: Random) -> Query:
     return replace(query, equalities=kept, residuals=(*query.residuals, compare))
 
 
-def assert_lawful_at_sites(history: History, seed: int, *, theta: bool = False) -> SiteWorld:
+def assert_lawful_at_sites(
+    history: History, seed: int, *, theta: bool = False, changes: float = 0.0
+) -> SiteWorld:
     """Run a history at sites: results and rows set aside are those of the definition."""
     chance = Random(seed)
     query = replace(history.query, lateness="own")
@@ -197,7 +264,7 @@ def assert_lawful_at_sites(history: History, seed: int, *, theta: bool = False) 
         deliver=chance.random() < 0.8,
         ask=True,
     )
-    world = SiteWorld(setup, chance)
+    world = SiteWorld(setup, chance, changes=changes)
     found = world.run(history.tables())
     wanted = definition(query, history.batches)
     about = f"{setup.jep}\nhomes {setup.sites.homes}, results {setup.sites.results}\n{history!r}"
