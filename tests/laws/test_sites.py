@@ -13,7 +13,7 @@ SEEDS = st.integers(0, 2**32)
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(
     history=st.one_of(cases(late=True), crowds(late=True), churns()),
     seed=SEEDS,
@@ -23,7 +23,7 @@ def test_oracle_any_plan_network_and_crashes(history: History, seed: int) -> Non
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(history=cases(late=True, streams=st.integers(2, 3)), seed=SEEDS)
 def test_oracle_theta_joins(history: History, seed: int) -> None:
     assert_lawful_at_sites(history, seed, theta=True)
@@ -42,7 +42,7 @@ def test_campaign_at_sites(history: History, seed: int, theta: bool) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(history=crowds(), seed=SEEDS)
 def test_oracle_the_plan_changes_while_rows_flow(history: History, seed: int) -> None:
     assert_lawful_at_sites(history, seed, changes=0.3)
