@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import pandas as pd
 import pyarrow as pa
@@ -108,24 +109,86 @@ class SparkStore:
         self._segments.removeKey((segment, lane))
 
 
+@dataclass(frozen=True, slots=True)
+class BatchId:
+    """One batch of one processor."""
+
+    query: str
+    number: int
+    """As Spark counts; the same in a replay."""
+    processor: int
+
+
+class Outlet(Protocol):
+    """How what a processor has found leaves it."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The rows that the operator hands to Spark."""
+
+    def frames(
+        self, found: Iterable[pa.RecordBatch | Aside | Report], batch: BatchId
+    ) -> Iterator[pd.DataFrame]:
+        """Hand over one batch; reports are among it where they travel beside the results."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowOutlet:
+    """Results, rows set aside and reports are rows of one DataFrame."""
+
+    processor: Processor
+    reports: bool
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Everything, side by side."""
+        return output_schema(self.processor, reports=self.reports)
+
+    def frames(
+        self, found: Iterable[pa.RecordBatch | Aside | Report], batch: BatchId
+    ) -> Iterator[pd.DataFrame]:
+        """Each as it comes."""
+        del batch
+        schema = self.schema
+        for item in found:
+            if isinstance(item, Report):
+                yield report_row(item, schema)
+            elif isinstance(item, Aside):
+                columns = aside_columns(self.processor.setup.query, item)
+                yield padded(columns, item.rows.num_rows, schema)
+            else:
+                columns = dict(zip(item.schema.names, item.columns, strict=True))
+                yield padded(columns, item.num_rows, schema)
+
+
+def report_row(report: Report, schema: pa.Schema) -> pd.DataFrame:
+    """A report as a row beside others."""
+    return padded({REPORT: pa.array([report.to_json()])}, 1, schema)
+
+
 class JoinOperator(StatefulProcessor):
     """The stateful operator; one grouping key is one processor."""
 
     store: type[SparkStore] = SparkStore
 
     def __init__(
-        self, processor: Processor, keys: tuple[int, ...], run: str, control: Control
+        self,
+        processor: Processor,
+        keys: tuple[int, ...],
+        run: str,
+        control: Control,
+        outlet: Outlet,
     ) -> None:
         self._processor = processor
         self._numbers = {key: number for number, key in enumerate(keys)}
         self._run = run
         self._control = control
+        self._outlet = outlet
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
         settle()
         self._store = self.store(handle)
-        self._schema = output_schema(self._processor, reports=not self._control.shared)
 
     def handleInputRows(  # Spark's name
         self,
@@ -152,11 +215,16 @@ class JoinOperator(StatefulProcessor):
         if query is not None:
             self._control.check_place(query)
         task = self._processor.task(number, self._store, _engines(self._run, query))
-        for found in task.run(batch, told):
-            if not isinstance(found, Report) or not self._control.shared:
-                yield self._frame(found)
-            elif context and query:
-                self._write(task, query, spark_batch or 0, found)
+        this = BatchId(query or "", spark_batch or 0, number)
+
+        def found() -> Iterator[pa.RecordBatch | Aside | Report]:
+            for item in task.run(batch, told):
+                if not isinstance(item, Report) or not self._control.shared:
+                    yield item
+                elif query:
+                    self._write(task, query, this.number, item)
+
+        yield from self._outlet.frames(found(), this)
 
     def _decided(self) -> tuple[Epoch | None, list[str]]:
         """The epoch to follow, and what is wrong with newer ones."""
@@ -175,15 +243,6 @@ class JoinOperator(StatefulProcessor):
             control.write_report(query, batch, report)
         except OSError as error:
             task.not_written("reports", _refused("reports", control, error))
-
-    def _frame(self, found: pa.RecordBatch | Aside | Report) -> pd.DataFrame:
-        if isinstance(found, Report):
-            return padded({REPORT: pa.array([found.to_json()])}, 1, self._schema)
-        if isinstance(found, Aside):
-            columns = aside_columns(self._processor.setup.query, found)
-            return padded(columns, found.rows.num_rows, self._schema)
-        columns = dict(zip(found.schema.names, found.columns, strict=True))
-        return padded(columns, found.num_rows, self._schema)
 
     def close(self) -> None:
         """Nothing to release: the engines outlive the task on purpose."""
