@@ -104,6 +104,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
         "sizes of the files written",
         ("ROW_GROUP_ROWS", "ROW_GROUP_BYTES", "LONGEST_NAME"),
     ),
+    "files.stores": (HOST, ("_CONNECT_SECONDS",)),
     "files.sources.bad": (SHOWN, ("DEFAULT_LIMIT", "LONGEST_TEXT", "_SHOWN")),
     "files.sources.base": ("the default of a parameter", ("CHUNK_ROWS",)),
     "files.sources.epoch": (TIMES, ("UNITS", "_YEAR_9999")),
@@ -124,6 +125,10 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "hosts.spark.control": (
         "how far ahead a table is decided, and how much of a log is shown",
         ("_TIMED", "_MOST_AHEAD", "_LARGE_EVENT"),
+    ),
+    "hosts.spark.soon": (
+        "how long a store is waited for; results do not depend on it",
+        ("PATIENCE", "_MOST_WAITING", "_PAUSES"),
     ),
     "hosts.spark.rebalance": ("the version of Spark's log", ("_LOG_VERSION",)),
     "hosts.spark.progress": (SHOWN, ("_DECISIONS",)),

@@ -110,6 +110,7 @@ def results(
     streaming = frames[query.names[0]].isStreaming
     run = os.urandom(8).hex()
     control = Control.of(checkpoint, name, run, _master(session))
+    control.reach()
     atexit.register(control.remove)
     if checkpoint is None:
         if upgrade is not None:

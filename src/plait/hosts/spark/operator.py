@@ -18,12 +18,12 @@ from pyspark.sql.streaming.stateful_processor import (
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructType
 
 from plait.files.arena import Arena, Places
+from plait.files.stores import problem
 from plait.hosts.clock import REAL
 from plait.hosts.spark.aside import aside_columns, aside_schema, padded
 from plait.hosts.spark.control import Control
 from plait.hosts.spark.worker import batch_number, settle
 from plait.node.batch import Aside, batch_of_packets
-from plait.node.epochs import Epoch
 from plait.node.report import Report
 from plait.node.store import Engines, OwnEngines
 from plait.node.task import Processor, Task, Told
@@ -200,7 +200,7 @@ class JoinOperator(StatefulProcessor):
         del timerValues
         number = self._numbers[int(key[0])]
         batch = batch_of_packets(_packets(number, rows), self._processor.setup.query)
-        epoch, notes = self._decided()
+        epoch, notes = self._control.decided(self._processor.setup.query)
         context, spark_batch = TaskContext.get(), batch_number()
         told = Told(
             uuid.uuid4().hex,
@@ -226,17 +226,11 @@ class JoinOperator(StatefulProcessor):
 
         yield from self._outlet.frames(found(), this)
 
-    def _decided(self) -> tuple[Epoch | None, list[str]]:
-        """The epoch to follow, and what is wrong with newer ones."""
-        query = self._processor.setup.query
-        epoch = self._control.epoch(query)
-        return epoch, self._control.decisions.skipped(query, epoch)
-
     def _write(self, task: Task, query: str, batch: int, report: Report) -> None:
         """Write what is told beside the results. If that fails, it is counted and told later."""
         control = self._control
         try:
-            control.write_events(report)
+            control.write_events(report, batch)
         except OSError as error:
             task.not_written("event logs", _refused("events", control, error))
         try:
@@ -250,7 +244,7 @@ class JoinOperator(StatefulProcessor):
 
 def _refused(what: str, control: Control, error: OSError) -> str:
     place = error.filename or control.folder
-    return f"{what} could not be written: {place}: {error.strerror}; make room or make it writable"
+    return f"{what} could not be written: {place}: {problem(error)}; make room or make it writable"
 
 
 def _engines(run: str, query: str | None) -> Engines:
