@@ -124,7 +124,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "hosts.spark.control": (
         "how far ahead a table is decided, and how much of a log is shown",
-        ("_TIMED", "_MOST_AHEAD", "_LARGE_EVENT"),
+        ("_TIMED", "_MOST_AHEAD", "_LARGE_EVENT", "_BLOCKS"),
     ),
     "hosts.spark.soon": (
         "how long a store is waited for; results do not depend on it",

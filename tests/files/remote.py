@@ -61,7 +61,10 @@ class MemoryStore:
         if self.away is not None:
             raise self.away
 
-    def get_file_info(self, selector: Any) -> list[Info]:
+    def get_file_info(self, selector: Any) -> Any:
+        if isinstance(selector, str):
+            self._asked("head")
+            return Info(selector, FileType.NotFound if selector == "nowhere" else None)
         self._asked("list")
         below = f"{selector.base_dir}/"
         found: dict[str, Info] = {}
@@ -86,6 +89,14 @@ class MemoryStore:
         self._asked("delete")
         if self.objects.pop(path, None) is None:
             raise FileNotFoundError(path)
+
+    def delete_dir(self, path: str) -> None:
+        self._asked("clear")
+        below = [other for other in self.objects if other.startswith(f"{path}/")]
+        if not below:
+            raise FileNotFoundError(path)
+        for other in below:
+            del self.objects[other]
 
 
 def in_memory(patch: pytest.MonkeyPatch) -> MemoryStore:

@@ -40,6 +40,9 @@ def test_files_are_written_read_listed_and_removed(store: FileStore) -> None:
     assert store.read("a/b/y") == b"new"
     store.delete("a/b/x")
     assert list(store.names("a/b")) == ["y"], "and nothing is left behind"
+    store.clear("a/b")
+    store.clear("a/b")
+    assert store.names("a/b") == {} and store.names("a", files=False) == {}
 
 
 def test_a_store_travels(store: FileStore) -> None:
@@ -89,6 +92,13 @@ def test_a_store_that_cannot_be_reached_is_named(
     in_memory(monkeypatch).away = error
     with pytest.raises(StorageError, match=rf"cannot reach s3://b/x: .*{said}.*; give driver"):
         RemoteStore("s3://b/x").check()
+
+
+def test_a_bucket_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_memory(monkeypatch)
+    RemoteStore("s3://bucket/x").check()
+    with pytest.raises(StorageError, match="there is no bucket 'nowhere'"):
+        RemoteStore("s3://nowhere/x").check()
 
 
 def test_s3_is_reached_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,9 @@ def test_a_healthy_store_answers_at_once() -> None:
     assert here.ask(lambda: 7).result(0) == 7
     here.post(lambda: written.append(1))
     assert written == [1]
+    here.leave(lambda: written.append(2))
+    here.ask(lambda: None).result(10)
+    assert written == [1, 2]
 
 
 def test_nobody_waits_while_an_earlier_request_is_under_way() -> None:

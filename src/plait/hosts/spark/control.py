@@ -11,10 +11,10 @@ that driver and executors reach: in the checkpoint if `to_df` was told one, else
 of this host, which serves local masters only.
 
 The checkpoint may be in the file system or in an object store (`plait.files.stores`). There a
-processor makes three small requests in a batch: it lists the epochs, writes its report and removes
-an old one; an epoch is read once. None of them holds up a batch (`soon`). Partition groups stay
-where they are, because all tasks of a batch must know its routing table: results would wait for
-the store.
+processor makes two small requests in a batch: it lists the epochs and writes its report. An epoch
+is read once, and old reports are removed many at a time: they are in folders of 64 batches each. No
+request holds up a batch (`soon`). Partition groups stay where they are, because all tasks of a
+batch must know its routing table: results would wait for the store.
 
 Where the folder is not shared, reports travel beside the results, through Spark's `observe`. That
 costs each result about as much as finding it did, so it is the second choice.
@@ -72,6 +72,8 @@ _REPORT = re.compile(r"[0-9]+-[0-9]+\.json")
 _TIMED = 8
 """The last batches, which tell how long one takes."""
 _MOST_AHEAD = 200
+_BLOCKS = 3
+"""Folders of reports that a remote directory has at a time."""
 
 
 Answer = TypeVar("Answer")
@@ -86,10 +88,6 @@ _KNOWN: dict[str, tuple[Epoch | None, list[str]]] = {}
 
 def _reports(query: str) -> str:
     return f"reports/{query}"
-
-
-def _report(query: str, batch: int, processor: int) -> str:
-    return f"{_reports(query)}/{batch}-{processor}.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +180,26 @@ class Control:
 
     def write_report(self, query: str, batch: int, report: Report) -> None:
         """Keep a report, instead of one of long ago."""
-        raw = report.to_json().encode()
-
-        def keep() -> None:
-            self._store.write(_report(query, batch, report.processor), raw)
+        raw, name = report.to_json().encode(), f"{batch}-{report.processor}.json"
+        self._later(lambda: self._store.write(f"{self._folder(query, batch)}/{name}", raw))
+        if not self.remote:
             with suppress(OSError):  # then it is kept a little longer
-                self._store.delete(_report(query, batch - self.kept, report.processor))
+                old = f"{batch - self.kept}-{report.processor}.json"
+                self._store.delete(f"{_reports(query)}/{old}")
+            return
+        old_batch = batch - self.kept - self._block
+        if old_batch >= 0 and batch % self._block == report.processor % self._block:
+            requests().leave(lambda: self._store.clear(self._folder(query, old_batch)))
 
-        self._later(keep)
+    @property
+    def _block(self) -> int:
+        """Batches whose reports are in one folder of a remote directory, and go together."""
+        return max(1, self.kept // 2)
+
+    def _folder(self, query: str, batch: int) -> str:
+        """The folder with the reports of a batch."""
+        here = _reports(query)
+        return f"{here}/{batch // self._block:08}" if self.remote else here
 
     def write_events(self, report: Report, batch: int = 0) -> None:
         """Add what the adaptive loop did in a batch to its log, or nothing."""
@@ -215,9 +225,9 @@ class Control:
         """The reports of a batch that can be read, and what is wrong with the others."""
         found, notes = [], []
         for name in sorted(n for n in self._names(query) if n.startswith(f"{batch}-")):
-            path = f"{self.folder}/{_reports(query)}/{name}"
+            path = f"{self.folder}/{self._folder(query, batch)}/{name}"
             try:
-                raw = self._store.read(f"{_reports(query)}/{name}")
+                raw = self._store.read(f"{self._folder(query, batch)}/{name}")
                 report = Report.from_json(raw.decode("utf-8"))
             except FileNotFoundError:
                 continue  # it is long ago, and was removed just now
@@ -234,6 +244,10 @@ class Control:
         """The reports of a query, by name, and when they were written."""
         try:
             found = self._store.names(_reports(query), files=False)
+            if self.remote:
+                blocks = sorted(name for name in found if name.isdecimal())[-_BLOCKS:]
+                listed = [self._store.names(f"{_reports(query)}/{block}") for block in blocks]
+                found = {name: when for names in listed for name, when in names.items()}
         except OSError:
             return {}
         return {name: when for name, when in found.items() if _REPORT.fullmatch(name)}

@@ -63,6 +63,11 @@ class Requests:
                 found.exception(self._patience)
         return found
 
+    def leave(self, request: Callable[[], None]) -> None:
+        """Make a request when there is time; nobody waits for it or minds if it fails."""
+        with suppress(queue.Full):
+            self._waiting.put_nowait((request, Future()))
+
     def post(self, request: Callable[[], None]) -> None:
         """Make a request until it works; OSError if it, or an earlier one, was given up."""
         self._posted.append(self.ask(lambda: self._again(request)))
