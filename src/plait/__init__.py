@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from plait.api import Join as Join
     from plait.api import join as join
     from plait.api import sql as sql
+    from plait.files.delta_vacuum import vacuum as vacuum
     from plait.hosts.spark.aside import each_batch as each_batch
     from plait.hosts.spark.control import migrate as migrate
     from plait.hosts.spark.control import release as release
@@ -42,6 +43,7 @@ __all__ = [
     "progress",
     "release",
     "sql",
+    "vacuum",
     "why",
 ]
 
@@ -64,6 +66,7 @@ _PLACES = {
     "partitions": "plait.hosts.spark.partitions",
     "progress": "plait.hosts.spark.progress",
     "release": "plait.hosts.spark.control",
+    "vacuum": "plait.files.delta_vacuum",
     "why": "plait.hosts.spark.why",
 }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from plait.query.streams import fields_of, idle_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from plait.adapt.balance_policy import BalancePolicy
     from plait.adapt.policy import Policy
@@ -256,13 +257,78 @@ class _Runnable:
 
         A join over the results of another join needs a `name`, for `plait.progress`.
         """
-        query = self.query
+        return self._frame(plan, processors, late, checkpoint, name, upgrade)
+
+    def write_delta(
+        self,
+        table: str | PathLike[str],
+        *,
+        checkpoint: str | PathLike[str],
+        plan: Given = None,
+        processors: int | None = None,
+        late: bool | str = False,
+        name: str | None = None,
+        upgrade: str | None = None,
+        query_name: str | None = None,
+        **trigger: Any,
+    ) -> StreamingQuery:
+        """Start a query that adds its results to a Delta table, each exactly once.
+
+            query = q.write_delta("/data/matches", checkpoint="/data/check", availableNow=True)
+
+        Processors write the files of the table themselves, and for each batch the driver adds them
+        to the table's log: no row of a result passes through Spark. The table is made if it is not
+        there; one with another schema is refused. What is left of batches that failed is never
+        seen; `plait.vacuum` removes it.
+
+        `trigger` is what Spark's `trigger` takes, and `query_name` what its `queryName` does; the
+        other options are those of `to_df`. With `late`, rows that are set aside are in the table
+        too. Credentials for a table in an object store come from the environment of the driver and
+        the executors, as for `deltalake`.
+        """
+        from plait.files.delta_table import DeltaCommits, check_delta, create_delta
+        from plait.hosts.spark.aside import late_column
+        from plait.hosts.spark.delta import start_delta, table_place, table_schema
+        from plait.route.packets import lean
+
+        self._check_frames()
+        if static := [n for n, s in self.sources.items() if not s.isStreaming]:
+            raise SourceError(
+                f"{static[0]!r} is a static DataFrame, and write_delta writes batches of streams",
+                remedy="use to_df() and write it with Spark, or run() and write_deltalake",
+            )
+        place = table_place(fspath(table))
+        small = lean(self.query)
+        schema = table_schema(small, late_column(small, late))
+        there = check_delta(place, schema)
+        files = self._frame(plan, processors, late, checkpoint, name, upgrade, place)
+        if not there:
+            create_delta(place, schema)
+        commits = DeltaCommits(place, schema)
+        return start_delta(files, commits, fspath(checkpoint), query_name, trigger)
+
+    def _check_frames(self) -> None:
+        """Refuse sources that are no DataFrames of Spark."""
         for stream, source in self.sources.items():
             if not is_spark_frame(source):
                 raise SourceError(
                     f"the source of {stream!r} is a {type(source).__name__}, not a DataFrame",
                     remedy="give Spark DataFrames, or use run() for tables",
                 )
+
+    def _frame(
+        self,
+        plan: Given,
+        processors: int | None,
+        late: bool | str,
+        checkpoint: str | PathLike[str] | None,
+        name: str | None,
+        upgrade: str | None,
+        table: str | None = None,
+    ) -> DataFrame:
+        """The results, or with a Delta table the files that they are in."""
+        query = self.query
+        self._check_frames()
         from plait.hosts.spark.frame import results
 
         runs, policy = self.plan(plan), self._policy(plan)
@@ -278,6 +344,7 @@ class _Runnable:
             self.limits,
             balance=self._balancing(),
             upgrade=upgrade,
+            table=table,
         )
 
     def result_delay(self, stream: str) -> str:

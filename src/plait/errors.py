@@ -115,6 +115,10 @@ class StorageError(PlaitError):
     """A disk that is full, read-only or forbidden."""
 
 
+class TableMismatch(PlaitError):
+    """A Delta table that cannot get the results of this query: its schema or its rules differ."""
+
+
 class StatisticsError(PlaitError):
     """A statistic that cannot be one: its name, its unit or its value is wrong."""
 

@@ -8,6 +8,7 @@ started again until all input is used up. What the sinks have then is what the d
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +17,9 @@ from pathlib import Path
 
 import pytest
 
+import plait
 from plait.workshop.torture.killpoints import CLUSTER, LOCAL, POINTS, Order, Orders
-from plait.workshop.torture.spark import Driver, run_story
+from plait.workshop.torture.spark import Driver, check, run_story, table_files
 from plait.workshop.torture.spark_rounds import Story, random_story
 from plait.workshop.torture.tally import Tally
 
@@ -42,7 +44,8 @@ _DRIVERS = ("table-published",)
 
 
 def _points(*, all_of_them: bool) -> list[str]:
-    return [p.name for p in POINTS if all_of_them or p.place in _CHEAP or p.name in _DRIVERS]
+    here = [p for p in POINTS if p.group != "delta"]
+    return [p.name for p in here if all_of_them or p.place in _CHEAP or p.name in _DRIVERS]
 
 
 def _story(folder: Path, master: str, points: list[str]) -> Story:
@@ -87,3 +90,19 @@ def test_oracle_killed_at_every_point(tmp_path: Path, all_of_them: bool) -> None
         assert tally.migrations > 2, "plans changed meanwhile"
         assert tally.starts > sum(order.target == "driver" for order in story.orders)
     assert set(ran[LOCAL][1].kills) == set(points)
+
+
+def test_oracle_killed_around_a_delta_table(tmp_path: Path) -> None:
+    """Before the files, in the middle, after them, before the log's entry and after it."""
+    points = [p.name for p in POINTS if p.group == "delta"]
+    story, tally, failures = _ran(tmp_path, points, (LOCAL,))[LOCAL]
+    assert not failures
+    assert story.round.delta and tally.results > 100, "a history that shows something"
+    assert tally.kills == dict.fromkeys(points, 1), "every order was obeyed"
+    out = story.round.folder / "out"
+    left = {path.name for path in out.glob("*.parquet")} - {p.name for p in table_files(out)}
+    assert left, "the dead have left files behind, and nobody has seen them"
+    for name in left:
+        os.utime(out / name, (1, 1))
+    assert set(plait.vacuum(out)) == left
+    assert check(story) == (tally.results, [])

@@ -440,6 +440,24 @@ def upgrade(
 
 
 @app.command()
+def vacuum(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="The folder of a Delta table.")],
+    older_than: Annotated[
+        str,
+        typer.Option(metavar="DURATION", help="How old files must be; no batch takes as long."),
+    ] = "7 days",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only name them.")] = False,
+) -> None:
+    """Remove the files that batches which failed have left in the folder of a Delta table.
+
+    Only files that write_delta wrote and that no version of the table names are removed.
+    """
+    from plait.cli.vacuuming import vacuum as run_vacuum
+
+    run_vacuum(table, older_than, dry_run=dry_run)
+
+
+@app.command()
 def torture(
     host: Annotated[
         Literal["local", "simulated", "spark"],

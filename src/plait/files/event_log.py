@@ -18,11 +18,16 @@ _REMEDY = "give a log as Plait writes it"
 
 def write_events(events: Iterable[Event], path: Path, attempt: str = "") -> None:
     """Add lines to a log; `attempt` tells the tries of a batch apart that was repeated."""
-    lines = (json.dumps(event.to_dict() | {"attempt": attempt}) for event in events)
-    if text := "".join(f"{line}\n" for line in lines):
+    if text := event_lines(events, attempt):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as log:
             log.write(text)
+
+
+def event_lines(events: Iterable[Event], attempt: str = "") -> str:
+    """Events as lines of a log."""
+    lines = (json.dumps(event.to_dict() | {"attempt": attempt}) for event in events)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def read_events(path: Path, last: int | None = None) -> list[Event]:

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.errors import PySparkException
+from tests.files.remote import in_memory
 
-from plait.errors import CheckpointDamaged, CheckpointMismatch
+from plait.errors import CheckpointDamaged, CheckpointMismatch, StorageError
 from plait.hosts.spark.checkpoint import is_checkpoint, stored_contracts
 from plait.hosts.spark.damage import RESTORE
 from plait.node.contract import contract
@@ -105,4 +106,13 @@ def test_what_spark_begins_with_is_looked_at_first(tmp_path: Path) -> None:
 
 def test_nothing_on_another_file_system_is_a_new_checkpoint() -> None:
     session: Any = Readers(PySparkException("there is no such path"))
-    assert not stored_contracts(session, "s3://bucket/new")
+    assert not stored_contracts(session, "dbfs:/new")
+
+
+def test_nothing_in_an_object_store_is_a_new_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, session = in_memory(monkeypatch), Readers(AssertionError("Spark need not look"))
+    store.objects["bucket/new/metadata"] = (b"{}", 0)
+    assert not stored_contracts(cast(Any, session), "s3a://bucket/new")
+    store.away = OSError("AWS Error ACCESS_DENIED")
+    with pytest.raises(StorageError, match="cannot be listed: AWS Error ACCESS_DENIED"):
+        stored_contracts(cast(Any, session), "s3a://bucket/new")

@@ -190,7 +190,7 @@ def test_without_a_shared_folder_there_is_nothing_to_obey(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    here = Control.of("s3://data/checkpoint", None, "run", "yarn")
+    here = Control.of("dbfs:/checkpoint", None, "run", "yarn")
     assert not here.shared and not list(tmp_path.iterdir())
     Control(here.folder, shared=True).decide(mjoin(QUERY), "moving-state")
     Path(here.folder).chmod(0o777)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from plait.errors import StorageError
+from plait.files.stores import LocalStore
 from plait.hosts.spark.decisions import Decisions
 from plait.node.epochs import Followed
 from plait.plan.examples import clique
@@ -21,7 +22,7 @@ PLAN = mjoin(QUERY)
 
 
 def test_decisions_are_numbered_whoever_makes_them(tmp_path: Path) -> None:
-    here = Decisions(tmp_path / "epochs")
+    here = Decisions(LocalStore(tmp_path / "epochs"))
     assert here.look(QUERY) == (None, [])
     with ThreadPoolExecutor(8) as pool:
         made = [pool.submit(here.add, PLAN, "moving-state") for _ in range(24)]
@@ -30,25 +31,25 @@ def test_decisions_are_numbered_whoever_makes_them(tmp_path: Path) -> None:
     assert len({e.origin for e in epochs}) == 1
     newest, skipped = here.look(QUERY)
     assert newest is not None and newest.number == 24 and not skipped
-    assert len(list(here.folder.iterdir())) == 24, "nothing is left behind"
+    assert len(list((tmp_path / "epochs").iterdir())) == 24, "nothing is left behind"
 
 
 def test_two_directories_have_two_origins(tmp_path: Path) -> None:
-    first = [Decisions(tmp_path / "a").add(PLAN, "auto") for _ in range(2)]
-    other = Decisions(tmp_path / "b").add(PLAN, "auto")
+    first = [Decisions(LocalStore(tmp_path / "a")).add(PLAN, "auto") for _ in range(2)]
+    other = Decisions(LocalStore(tmp_path / "b")).add(PLAN, "auto")
     assert first[0].origin == first[1].origin != other.origin
     assert Followed().after(first[1]).is_new(other)
 
 
 def test_a_number_is_beyond_what_was_followed_elsewhere(tmp_path: Path) -> None:
-    here = Decisions(tmp_path)
+    here = Decisions(LocalStore(tmp_path))
     assert here.add(PLAN, "auto", after=41).number == 42
     assert here.add(PLAN, "auto", after=3).number == 43
 
 
 def test_a_directory_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     (tmp_path / "000005.json").write_text('{"number": 5, "strategy": "auto", "plan": null}')
-    here = Decisions(tmp_path)
+    here = Decisions(LocalStore(tmp_path))
     old, _ = here.look(QUERY)
     assert old is not None and (old.number, old.origin) == (5, "")
     new = here.add(PLAN, "auto")
@@ -72,7 +73,7 @@ STRAY: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("what", STRAY)
 def test_stray_files_are_ignored(tmp_path: Path, what: str) -> None:
-    here = Decisions(tmp_path)
+    here = Decisions(LocalStore(tmp_path))
     epoch = here.add(PLAN, "auto")
     STRAY[what](tmp_path)
     assert here.look(QUERY) == (epoch, [])
@@ -109,24 +110,23 @@ UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("what", UNREADABLE)
 def test_an_unreadable_decision_is_told_and_skipped(tmp_path: Path, what: str) -> None:
-    here = Decisions(tmp_path)
+    here = Decisions(LocalStore(tmp_path))
     first, second = here.add(None, "auto"), here.add(PLAN, "auto")
     damage, said = UNREADABLE[what]
     damage(tmp_path / "000002.json")
     found, (note,) = here.look(QUERY)
-    assert found == first and here.skipped(QUERY, found) == [note]
+    assert found == first
     assert "000002.json was skipped" in note and said in note
     third = here.add(PLAN, "auto")
     assert third.number == second.number + 1 and here.look(QUERY) == (third, [])
-    assert here.skipped(QUERY, third) == []
     assert Followed().after(first).after(second).is_new(third), "whatever its folder has seen"
 
 
 def test_a_folder_that_cannot_be_listed_is_told(tmp_path: Path) -> None:
     (tmp_path / "epochs").write_text("a file")
-    here = Decisions(tmp_path / "epochs")
-    note = f"the decisions in {here.folder} cannot be listed: Not a directory"
-    assert here.look(QUERY) == (None, [note]) and here.skipped(QUERY, None) == [note]
+    here = Decisions(LocalStore(tmp_path / "epochs"))
+    note = f"the decisions in {here.store.root} cannot be listed: Not a directory"
+    assert here.look(QUERY) == (None, [note])
     with pytest.raises(StorageError, match=r"could not be written to .*epochs: .*; make room"):
         here.add(PLAN, "auto")
 
@@ -135,7 +135,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    here = Decisions(tmp_path)
+    here = Decisions(LocalStore(tmp_path))
     first = here.add(PLAN, "auto")
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)

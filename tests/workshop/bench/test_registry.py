@@ -47,6 +47,7 @@ ON_SPARK = {
     "processors": {"rows": "3000", "keys": "50", "warm": "2", "batches": "5", "idle": "1"},
     "peers-chain": {"keys": "200", "systems": "plait,native-hdfs"},
     "peers-output": {"keys": "100", "systems": "native-rocksdb", "fewer_batches": "3"},
+    "sink-delta": {"rows": "3000", "keys": "50", "repeats": "1"},
     "spark-state-writes": {
         "rows": "8000",
         "window_seconds": "0.1",
@@ -59,7 +60,7 @@ ELSEWHERE = {"peers-ingest", "peers-tiny", "spark-soak"}
 """Tested in tests/workshop/bench/spark; the peers-... differ from those above in options only."""
 
 
-LONG = ("move-pause", "peers-chain", "processors", "spark-state-writes")
+LONG = ("move-pause", "peers-chain", "processors", "sink-delta", "spark-state-writes")
 """Minutes even if tiny, and much like the other benchmarks on Spark."""
 
 

@@ -88,13 +88,47 @@ def _as(array: pa.Array, type_: pa.DataType) -> pa.Array:
     return array.cast(pa.timestamp("us", tz=array.type.tz), safe=False).view(type_)
 
 
-def nested(frame: DataFrame, query: Query, name: str) -> DataFrame:
-    """The flat columns of rows set aside as one column of type struct."""
+def late_column(query: Query, late: bool | str) -> str | None:
+    """What the column with the rows set aside is called; None if they are not asked for."""
+    if not late:
+        return None
+    name = late if isinstance(late, str) else LATE_COLUMN
     if name in query.schema.names:
         raise DuplicateName(
             f"the results have a column {name!r} already",
             remedy=f"call the one with late rows differently: to_df(late='{name}_rows')",
         )
+    return name
+
+
+def aside_type(query: Query) -> pa.DataType:
+    """The column with rows set aside as an Arrow type, for those who write without Spark."""
+    streams = [
+        (stream.name, pa.struct([(f.name, f.type) for f in stream.fields]))
+        for stream in query.streams
+    ]
+    when = pa.timestamp("us", tz="UTC")
+    return pa.struct(
+        [("stream", pa.string()), ("reason", pa.string()), ("event_time", when), *streams]
+    )
+
+
+def aside_structs(query: Query, aside: Aside) -> pa.Array:
+    """Rows set aside as values of that type."""
+    flat, n = aside_columns(query, aside), aside.rows.num_rows
+    members = [flat[STREAM], flat[REASON], flat[TIME]]
+    for s, stream in enumerate(query.streams):
+        fields = [pa.field(f.name, f.type) for f in stream.fields]
+        if s != aside.stream:
+            members.append(pa.nulls(n, pa.struct(fields)))
+            continue
+        values = [flat[_flat(s, f.name)].cast(f.type) for f in fields]
+        members.append(pa.StructArray.from_arrays(values, fields=fields))
+    return pa.StructArray.from_arrays(members, fields=list(aside_type(query)))
+
+
+def nested(frame: DataFrame, query: Query, name: str) -> DataFrame:
+    """The flat columns of rows set aside as one column of type struct."""
     results = [F.col(_quoted(column)) for column in query.schema.names]
     members: list[Column] = [
         F.col(STREAM).alias("stream"),

@@ -290,7 +290,7 @@ def look_after(join: Made) -> None:
 
     Where groups stay, those that were on their way still arrive.
     """
-    if join.routing.by is not None and join.routing.processors > 1 and join.control.shared:
+    if join.routing.by is not None and join.routing.processors > 1 and join.control.movable:
         THREAD.watch(join, join.balance)
     else:
         THREAD.leave(join.control)

@@ -16,7 +16,8 @@ from urllib.parse import quote
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from plait.errors import CheckpointMismatch
+from plait.errors import CheckpointMismatch, StorageError
+from plait.files.stores import is_remote, problem, store_at
 from plait.hosts.spark.damage import damaged, find_damage, local_path
 from plait.node.header import Header
 
@@ -38,6 +39,8 @@ def stored_contracts(session: SparkSession, location: str) -> dict[str, tuple[in
             return {}
         if find_damage(path, state=False) is not None:
             raise damaged(location)
+    elif is_remote(location) and not _has_commits(location):
+        return {}
     try:
         contracts = {}
         with readable(location) as place:
@@ -53,6 +56,17 @@ def stored_contracts(session: SparkSession, location: str) -> dict[str, tuple[in
             remedy=_REMEDY,
         )
     return dict(sorted(contracts.items()))
+
+
+def _has_commits(location: str) -> bool:
+    """Whether a query has ended a batch with this checkpoint in a remote store."""
+    try:
+        return any(name.isdigit() for name in store_at(location).names("commits"))
+    except OSError as error:
+        raise StorageError(
+            f"the checkpoint {location} cannot be listed: {problem(error)}",
+            remedy="look at its end point and credentials, and try again",
+        ) from error
 
 
 def is_checkpoint(path: Path) -> bool:

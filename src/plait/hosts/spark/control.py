@@ -7,8 +7,14 @@
     balance.jsonl                 what the distribution manager decided, and why; see `balance`
 
 Every processor looks for the newest epoch at the beginning of a batch. So the folder has to be one
-that driver and executors reach: in the checkpoint if `to_df` was told one in the file system, else
-a temporary folder of this host, which serves local masters only.
+that driver and executors reach: in the checkpoint if `to_df` was told one, else a temporary folder
+of this host, which serves local masters only.
+
+The checkpoint may be in the file system or in an object store (`plait.files.stores`). There a
+processor makes two small requests in a batch: it lists the epochs and writes its report. An epoch
+is read once, and old reports are removed many at a time: they are in folders of 64 batches each. No
+request holds up a batch (`soon`). Partition groups stay where they are, because all tasks of a
+batch must know its routing table: results would wait for the store.
 
 Where the folder is not shared, reports travel beside the results, through Spark's `observe`. That
 costs each result about as much as finding it did, so it is the second choice.
@@ -23,22 +29,25 @@ import re
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from plait.adapt.balance_policy import BalancePolicy
 from plait.adapt.events import Event
 from plait.engine.migrate.strategy import check_request
 from plait.errors import CheckpointMismatch, MigrationError, SourceError
-from plait.files.event_log import read_events, write_events
+from plait.files.event_log import event_lines, read_events, write_events
 from plait.files.private import is_private, make_private, plain, remove_private
 from plait.files.sinks import file_name
+from plait.files.stores import FileStore, RemoteStore, is_remote, store_at
 from plait.hosts.spark.damage import local_path
 from plait.hosts.spark.decisions import Decisions, reason_of
+from plait.hosts.spark.soon import requests
 from plait.hosts.spark.tables import FolderTransfers, Tables
 from plait.node.epochs import Epoch
 from plait.node.report import Report
@@ -63,6 +72,22 @@ _REPORT = re.compile(r"[0-9]+-[0-9]+\.json")
 _TIMED = 8
 """The last batches, which tell how long one takes."""
 _MOST_AHEAD = 200
+_BLOCKS = 3
+"""Folders of reports that a remote directory has at a time."""
+
+
+Answer = TypeVar("Answer")
+
+_PLACED: set[tuple[str, str]] = set()
+"""Remote directories and the queries that this process knows to be in their checkpoints."""
+_ASKED: dict[str, Future[tuple[Epoch | None, list[str]]]] = {}
+"""What a remote directory was asked last about its epochs."""
+_KNOWN: dict[str, tuple[Epoch | None, list[str]]] = {}
+"""What it answered last."""
+
+
+def _reports(query: str) -> str:
+    return f"reports/{query}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +107,43 @@ class Control:
 
         >>> Control.of("file:///data/check%20point", None, "r", "yarn").folder
         '/data/check point/plait/join'
-        >>> Control.of("s3://data/checkpoint", None, "r", "yarn").shared
+        >>> Control.of("s3://data/checkpoint", None, "r", "yarn").folder
+        's3://data/checkpoint/plait/join'
+        >>> Control.of("dbfs:/checkpoint", None, "r", "yarn").shared
         False
         """
+        called = file_name(name or "join")
         local = None if checkpoint is None else local_path(checkpoint)
         if local is not None:
-            return cls(str(Path(local, _FOLDER, file_name(name or "join"))), True)
+            return cls(str(Path(local, _FOLDER, called)), True)
+        if checkpoint is not None and is_remote(checkpoint):
+            return cls(f"{checkpoint.rstrip('/')}/{_FOLDER}/{called}", True)
         # Executors are told the path, so it may be a new one that nobody else could have made.
         # On several hosts it would not be the same folder: there is none.
         one_host = master == "local" or master.startswith(("local[", "local-cluster["))
-        called = f"plait-control-{plain(run)}-"
-        folder = make_private(called) if one_host else Path(tempfile.gettempdir(), called)
+        beginning = f"plait-control-{plain(run)}-"
+        folder = make_private(beginning) if one_host else Path(tempfile.gettempdir(), beginning)
         return cls(str(folder), one_host, True)
+
+    @property
+    def remote(self) -> bool:
+        """Whether it is in a store that may be slow or away, and has no locks."""
+        return is_remote(self.folder)
+
+    @property
+    def movable(self) -> bool:
+        """Whether partition groups can move: all tasks find the routing table in time."""
+        return self.shared and not self.remote
+
+    def reach(self) -> None:
+        """Refuse a remote one that this process cannot reach."""
+        if self.remote:
+            RemoteStore(self.checkpoint).check()
+
+    @property
+    def checkpoint(self) -> str:
+        """The checkpoint that it is in."""
+        return self.folder.rsplit("/", 2)[0]
 
     def check_place(self, query: str) -> None:
         """Refuse a query that was started with another checkpoint than `to_df` was told.
@@ -101,15 +151,20 @@ class Control:
         Spark writes the query's id into its checkpoint before the first batch. What cannot be read
         is not judged: the location may be one that only Spark reaches.
         """
-        if self.temporary:
+        if self.temporary or (self.folder, query) in _PLACED:
             return
-        told = Path(self.folder).parents[1]
+        told = self.checkpoint
         try:
-            found = json.loads((told / "metadata").read_text(encoding="utf-8")).get("id")
+            raw = self._soon(lambda: store_at(told).read("metadata"))
+            if raw is None:
+                return
+            found = json.loads(raw).get("id")
         except FileNotFoundError:
             found = None
         except (OSError, ValueError):
             return
+        if found == query and self.remote:
+            _PLACED.add((self.folder, query))
         if found != query:
             raise CheckpointMismatch(
                 f"to_df was told the checkpoint {told}, but the query was started with another",
@@ -125,21 +180,34 @@ class Control:
 
     def write_report(self, query: str, batch: int, report: Report) -> None:
         """Keep a report, instead of one of long ago."""
-        folder = self._reports(query)
-        new = folder / f"new-{report.processor}-{os.getpid()}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            new.write_text(report.to_json(), encoding="utf-8")
-            new.rename(folder / f"{batch}-{report.processor}.json")
-        except OSError:
-            with suppress(OSError):
-                new.unlink()
-            raise
-        with suppress(OSError):  # then it is kept a little longer
-            (folder / f"{batch - self.kept}-{report.processor}.json").unlink()
+        raw, name = report.to_json().encode(), f"{batch}-{report.processor}.json"
+        self._later(lambda: self._store.write(f"{self._folder(query, batch)}/{name}", raw))
+        if not self.remote:
+            with suppress(OSError):  # then it is kept a little longer
+                old = f"{batch - self.kept}-{report.processor}.json"
+                self._store.delete(f"{_reports(query)}/{old}")
+            return
+        old_batch = batch - self.kept - self._block
+        if old_batch >= 0 and batch % self._block == report.processor % self._block:
+            requests().leave(lambda: self._store.clear(self._folder(query, old_batch)))
 
-    def write_events(self, report: Report) -> None:
-        """Add what the adaptive loop did to its log, or nothing."""
+    @property
+    def _block(self) -> int:
+        """Batches whose reports are in one folder of a remote directory, and go together."""
+        return max(1, self.kept // 2)
+
+    def _folder(self, query: str, batch: int) -> str:
+        """The folder with the reports of a batch."""
+        here = _reports(query)
+        return f"{here}/{batch // self._block:08}" if self.remote else here
+
+    def write_events(self, report: Report, batch: int = 0) -> None:
+        """Add what the adaptive loop did in a batch to its log, or nothing."""
+        if self.remote:  # where nothing can be added to a file, each batch has one
+            if raw := event_lines(report.events).encode():
+                name = f"{EVENTS}/{report.processor}-{batch:08}.jsonl"
+                self._later(lambda: self._store.write(name, raw))
+            return
         path = Path(self.folder, EVENTS, f"{report.processor}.jsonl")
         before = path.stat().st_size if path.exists() else 0
         try:
@@ -156,23 +224,33 @@ class Control:
     def read_reports(self, query: str, batch: int) -> tuple[list[Report], list[str]]:
         """The reports of a batch that can be read, and what is wrong with the others."""
         found, notes = [], []
-        for path in self._paths(query, batch):
+        for name in sorted(n for n in self._names(query) if n.startswith(f"{batch}-")):
+            path = f"{self.folder}/{self._folder(query, batch)}/{name}"
             try:
-                report = Report.from_json(path.read_text(encoding="utf-8"))
+                raw = self._store.read(f"{self._folder(query, batch)}/{name}")
+                report = Report.from_json(raw.decode("utf-8"))
             except FileNotFoundError:
                 continue  # it is long ago, and was removed just now
             except (OSError, ValueError, SourceError) as error:
                 notes.append(f"the report {path} cannot be read: {reason_of(error)}")
                 continue
-            if path.name == f"{batch}-{report.processor}.json":
+            if name == f"{batch}-{report.processor}.json":
                 found.append(report)
             else:
                 notes.append(f"the report {path} is a copy of another one")
         return found, notes
 
-    def _paths(self, query: str, batch: int) -> list[Path]:
-        found = self._reports(query).glob(f"{batch}-*.json")
-        return sorted(path for path in found if _REPORT.fullmatch(path.name))
+    def _names(self, query: str) -> dict[str, float]:
+        """The reports of a query, by name, and when they were written."""
+        try:
+            found = self._store.names(_reports(query), files=False)
+            if self.remote:
+                blocks = sorted(name for name in found if name.isdecimal())[-_BLOCKS:]
+                listed = [self._store.names(f"{_reports(query)}/{block}") for block in blocks]
+                found = {name: when for names in listed for name, when in names.items()}
+        except OSError:
+            return {}
+        return {name: when for name, when in found.items() if _REPORT.fullmatch(name)}
 
     def followed(self, query: str) -> int:
         """The greatest number of an epoch that a report of the last batches tells."""
@@ -185,11 +263,7 @@ class Control:
 
     def _reported(self, query: str) -> Counter[int]:
         """How many reports there are of each batch."""
-        try:
-            names = os.listdir(self._reports(query))
-        except OSError:
-            return Counter()
-        return Counter(int(n.partition("-")[0]) for n in names if _REPORT.fullmatch(n))
+        return Counter(int(name.partition("-")[0]) for name in self._names(query))
 
     # -- how far a query is, by Spark's logs in the checkpoint and by what was reported
 
@@ -214,18 +288,19 @@ class Control:
 
         A batch takes as long as the shortest of the last ones.
         """
-        times = []
-        for batch in sorted(self._reported(query))[-_TIMED:]:
-            with suppress(OSError, ValueError):  # a report of long ago was removed just now
-                times.append(max(p.stat().st_mtime for p in self._paths(query, batch)))
-        apart = min((b - a for a, b in pairwise(sorted(times))), default=1.0)
+        times: dict[int, float] = {}
+        for name, when in self._names(query).items():
+            batch = int(name.partition("-")[0])
+            times[batch] = max(when, times.get(batch, when))
+        last = sorted(times[batch] for batch in sorted(times)[-_TIMED:])
+        apart = min((b - a for a, b in pairwise(last)), default=1.0)
         within = math.ceil(seconds / max(apart, 1e-3))
         return self.last_begun(query) + 1 + min(within, _MOST_AHEAD)
 
     def _logged(self, log: str) -> int | None:
         """The last batch in one of Spark's logs."""
         try:
-            names = os.listdir(Path(self.folder).parents[1] / log)
+            names = store_at(self.checkpoint).names(log, files=False)
         except OSError:
             return None
         return max((int(name) for name in names if name.isdecimal()), default=None)
@@ -240,10 +315,30 @@ class Control:
 
     def knows(self, query: str) -> bool:
         """Whether a query has reported here."""
-        return self._reports(query).is_dir()
+        return bool(self._names(query)) if self.remote else self._has_reports(query)
 
-    def _reports(self, query: str) -> Path:
-        return Path(self.folder, "reports", query)
+    def _has_reports(self, query: str) -> bool:
+        return Path(self.folder, _reports(query)).is_dir()
+
+    # -- the store
+
+    @property
+    def _store(self) -> FileStore:
+        return store_at(self.folder)
+
+    def _soon(self, request: Callable[[], Answer]) -> Answer | None:
+        """The answer of the store; None if it is remote and does not answer soon."""
+        if not self.remote:
+            return request()
+        asked = requests().ask(request)
+        return asked.result() if asked.done() else None
+
+    def _later(self, request: Callable[[], None]) -> None:
+        """Write something; if the store is remote and slow, after the batch has gone on."""
+        if self.remote:
+            requests().post(request)
+        else:
+            request()
 
     # -- where partition groups are
 
@@ -284,23 +379,42 @@ class Control:
         return self.tables.numbered(number) if number and self._has_tables() else None
 
     def _has_tables(self) -> bool:
-        return self.shared and (not self.temporary or is_private(Path(self.folder)))
+        return self.movable and (not self.temporary or is_private(Path(self.folder)))
 
     # -- decisions
 
     @property
     def decisions(self) -> Decisions:
         """What the driver has decided."""
-        return Decisions(Path(self.folder, _EPOCHS))
+        return Decisions(store_at(f"{self.folder}/{_EPOCHS}"))
 
-    def epoch(self, query: Query) -> Epoch | None:
-        """The newest epoch that can be read.
+    def decided(self, query: Query) -> tuple[Epoch | None, list[str]]:
+        """The newest epoch that can be read, and what is wrong with those that are newer.
 
-        In a temporary folder it counts only if nobody else could have written it.
+        In a temporary folder it counts only if nobody else could have written it. Of a remote store
+        that does not answer soon, it is the one that was known before.
         """
         if self.temporary and not is_private(Path(self.folder)):
-            return None
-        return self.decisions.look(query)[0]
+            return None, []
+        if not self.remote:
+            return self.decisions.look(query)
+        self._learn()
+        if self.folder not in _ASKED:
+            _ASKED[self.folder] = requests().ask(lambda: self.decisions.look(query))
+            self._learn()
+        return _KNOWN.get(self.folder, (None, []))
+
+    def _learn(self) -> None:
+        """Take the answer that has come, whenever it was asked for."""
+        asked = _ASKED.get(self.folder)
+        if asked is not None and asked.done():
+            del _ASKED[self.folder]
+            if asked.exception() is None:
+                _KNOWN[self.folder] = asked.result()
+
+    def epoch(self, query: Query) -> Epoch | None:
+        """The newest epoch that can be read."""
+        return self.decided(query)[0]
 
     def decide(
         self, plan: Node | None, strategy: Strategy | Literal["auto"], after: int = 0

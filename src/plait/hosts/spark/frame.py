@@ -25,11 +25,12 @@ from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
 from plait.errors import CheckpointMismatch, DuplicateName, PlanError, SourceError
 from plait.files.arena import Places, remove
-from plait.hosts.spark.aside import LATE_COLUMN, aside_schema, nested
+from plait.hosts.spark.aside import aside_schema, late_column, nested
 from plait.hosts.spark.balance import look_after
 from plait.hosts.spark.control import Control, Made, register
+from plait.hosts.spark.delta import FileOutlet
 from plait.hosts.spark.layout import layout_of, new_layout, random_seed
-from plait.hosts.spark.operator import REPORT, JoinOperator, output_schema, with_micros
+from plait.hosts.spark.operator import REPORT, JoinOperator, RowOutlet, with_micros
 from plait.hosts.spark.partitions import warn_of_partitions
 from plait.hosts.spark.requirements import check_packages, check_spark
 from plait.hosts.spark.schemas import conform, spark_schema
@@ -82,6 +83,7 @@ def results(
     tuning: Tuning = USUAL,
     balance: BalancePolicy | None = None,
     upgrade: str | None = None,
+    table: str | None = None,
 ) -> DataFrame:
     """The results of a query over DataFrames; streaming if they are.
 
@@ -90,6 +92,9 @@ def results(
     is agreed to: see `upgrades`. Reports appear under `name`. With `adapt`, each processor changes
     its plan by this policy, within its share of the `budget`. With `balance`, partition groups move
     between processors by that one. Results do not depend on the `tuning`.
+
+    With the location of a Delta `table`, processors write them to files there, and the DataFrame
+    has the files: see `delta`.
     """
     check_packages()
     checkpoint = None if checkpoint is None else os.fspath(checkpoint)
@@ -98,12 +103,14 @@ def results(
         raise SourceError(f"there is no DataFrame for the stream {missing[0]!r}")
     _check_kinds({name: frames[name] for name in query.names})
     asked = narrowed(query)
+    named = late_column(query, late)
     session = frames[query.names[0]].sparkSession
     check_spark(session.version)
     small = lean(query)
     streaming = frames[query.names[0]].isStreaming
     run = os.urandom(8).hex()
     control = Control.of(checkpoint, name, run, _master(session))
+    control.reach()
     atexit.register(control.remove)
     if checkpoint is None:
         if upgrade is not None:
@@ -146,17 +153,20 @@ def results(
     register(made := Made(small, name, control, routing, balance, layout.active))
     if streaming:
         look_after(made)
-    operator = JoinOperator(processor, keys, run, control)
-    returned = output_schema(processor, reports=not control.shared)
-    rows = packets.groupBy("processor").transformWithStateInPandas(
-        operator, spark_schema(returned), "append", "none"
+    reports = not control.shared
+    outlet = (
+        RowOutlet(processor, reports) if table is None else FileOutlet(small, table, named, reports)
     )
-    if not control.shared:
+    operator = JoinOperator(processor, keys, run, control, outlet)
+    rows = packets.groupBy("processor").transformWithStateInPandas(
+        operator, spark_schema(outlet.schema), "append", "none"
+    )
+    if reports:
         rows = _observed(rows, observation(name)).where(F.col(REPORT).isNull()).drop(REPORT)
-    rows = _with_instants(rows, processor)
-    if not late:
+    if table is not None:
         return rows
-    return nested(rows, small, late if isinstance(late, str) else LATE_COLUMN)
+    rows = _with_instants(rows, processor)
+    return rows if named is None else nested(rows, small, named)
 
 
 def observation(name: str | None) -> str:

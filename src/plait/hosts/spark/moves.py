@@ -47,10 +47,11 @@ class Moves:
                 "which do not move",
                 remedy="join all streams by one key, or start with another number of processors",
             )
-        if not control.shared:
+        if not control.movable:
             raise MoveError(
-                "driver and executors share no control directory, so groups cannot move",
-                remedy="tell to_df(checkpoint=...) a folder that both reach",
+                "driver and executors share no control directory in a file system, so groups "
+                "cannot move",
+                remedy="tell to_df(checkpoint=...) a folder that both reach, not an object store",
             )
         self._routing = routing
         self._control = control

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import pandas as pd
 import pyarrow as pa
@@ -17,12 +18,12 @@ from pyspark.sql.streaming.stateful_processor import (
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructType
 
 from plait.files.arena import Arena, Places
+from plait.files.stores import problem
 from plait.hosts.clock import REAL
 from plait.hosts.spark.aside import aside_columns, aside_schema, padded
 from plait.hosts.spark.control import Control
 from plait.hosts.spark.worker import batch_number, settle
 from plait.node.batch import Aside, batch_of_packets
-from plait.node.epochs import Epoch
 from plait.node.report import Report
 from plait.node.store import Engines, OwnEngines
 from plait.node.task import Processor, Task, Told
@@ -108,24 +109,86 @@ class SparkStore:
         self._segments.removeKey((segment, lane))
 
 
+@dataclass(frozen=True, slots=True)
+class BatchId:
+    """One batch of one processor."""
+
+    query: str
+    number: int
+    """As Spark counts; the same in a replay."""
+    processor: int
+
+
+class Outlet(Protocol):
+    """How what a processor has found leaves it."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The rows that the operator hands to Spark."""
+
+    def frames(
+        self, found: Iterable[pa.RecordBatch | Aside | Report], batch: BatchId
+    ) -> Iterator[pd.DataFrame]:
+        """Hand over one batch; reports are among it where they travel beside the results."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowOutlet:
+    """Results, rows set aside and reports are rows of one DataFrame."""
+
+    processor: Processor
+    reports: bool
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Everything, side by side."""
+        return output_schema(self.processor, reports=self.reports)
+
+    def frames(
+        self, found: Iterable[pa.RecordBatch | Aside | Report], batch: BatchId
+    ) -> Iterator[pd.DataFrame]:
+        """Each as it comes."""
+        del batch
+        schema = self.schema
+        for item in found:
+            if isinstance(item, Report):
+                yield report_row(item, schema)
+            elif isinstance(item, Aside):
+                columns = aside_columns(self.processor.setup.query, item)
+                yield padded(columns, item.rows.num_rows, schema)
+            else:
+                columns = dict(zip(item.schema.names, item.columns, strict=True))
+                yield padded(columns, item.num_rows, schema)
+
+
+def report_row(report: Report, schema: pa.Schema) -> pd.DataFrame:
+    """A report as a row beside others."""
+    return padded({REPORT: pa.array([report.to_json()])}, 1, schema)
+
+
 class JoinOperator(StatefulProcessor):
     """The stateful operator; one grouping key is one processor."""
 
     store: type[SparkStore] = SparkStore
 
     def __init__(
-        self, processor: Processor, keys: tuple[int, ...], run: str, control: Control
+        self,
+        processor: Processor,
+        keys: tuple[int, ...],
+        run: str,
+        control: Control,
+        outlet: Outlet,
     ) -> None:
         self._processor = processor
         self._numbers = {key: number for number, key in enumerate(keys)}
         self._run = run
         self._control = control
+        self._outlet = outlet
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
         settle()
         self._store = self.store(handle)
-        self._schema = output_schema(self._processor, reports=not self._control.shared)
 
     def handleInputRows(  # Spark's name
         self,
@@ -137,7 +200,7 @@ class JoinOperator(StatefulProcessor):
         del timerValues
         number = self._numbers[int(key[0])]
         batch = batch_of_packets(_packets(number, rows), self._processor.setup.query)
-        epoch, notes = self._decided()
+        epoch, notes = self._control.decided(self._processor.setup.query)
         context, spark_batch = TaskContext.get(), batch_number()
         told = Told(
             uuid.uuid4().hex,
@@ -152,23 +215,22 @@ class JoinOperator(StatefulProcessor):
         if query is not None:
             self._control.check_place(query)
         task = self._processor.task(number, self._store, _engines(self._run, query))
-        for found in task.run(batch, told):
-            if not isinstance(found, Report) or not self._control.shared:
-                yield self._frame(found)
-            elif context and query:
-                self._write(task, query, spark_batch or 0, found)
+        this = BatchId(query or "", spark_batch or 0, number)
 
-    def _decided(self) -> tuple[Epoch | None, list[str]]:
-        """The epoch to follow, and what is wrong with newer ones."""
-        query = self._processor.setup.query
-        epoch = self._control.epoch(query)
-        return epoch, self._control.decisions.skipped(query, epoch)
+        def found() -> Iterator[pa.RecordBatch | Aside | Report]:
+            for item in task.run(batch, told):
+                if not isinstance(item, Report) or not self._control.shared:
+                    yield item
+                elif query:
+                    self._write(task, query, this.number, item)
+
+        yield from self._outlet.frames(found(), this)
 
     def _write(self, task: Task, query: str, batch: int, report: Report) -> None:
         """Write what is told beside the results. If that fails, it is counted and told later."""
         control = self._control
         try:
-            control.write_events(report)
+            control.write_events(report, batch)
         except OSError as error:
             task.not_written("event logs", _refused("events", control, error))
         try:
@@ -176,22 +238,13 @@ class JoinOperator(StatefulProcessor):
         except OSError as error:
             task.not_written("reports", _refused("reports", control, error))
 
-    def _frame(self, found: pa.RecordBatch | Aside | Report) -> pd.DataFrame:
-        if isinstance(found, Report):
-            return padded({REPORT: pa.array([found.to_json()])}, 1, self._schema)
-        if isinstance(found, Aside):
-            columns = aside_columns(self._processor.setup.query, found)
-            return padded(columns, found.rows.num_rows, self._schema)
-        columns = dict(zip(found.schema.names, found.columns, strict=True))
-        return padded(columns, found.num_rows, self._schema)
-
     def close(self) -> None:
         """Nothing to release: the engines outlive the task on purpose."""
 
 
 def _refused(what: str, control: Control, error: OSError) -> str:
     place = error.filename or control.folder
-    return f"{what} could not be written: {place}: {error.strerror}; make room or make it writable"
+    return f"{what} could not be written: {place}: {problem(error)}; make room or make it writable"
 
 
 def _engines(run: str, query: str | None) -> Engines:

@@ -63,7 +63,7 @@ def progress(query: StreamingQuery, name: str | None = None) -> Progress:
 def _placement(join: Made, batches: list[tuple[int, list[Report]]]) -> Placement | None:
     """Where the groups of a join are, and what each has taken in these batches."""
     tables, began = join.control.tables, join.routing.table
-    if join.routing.by is None or not batches or not join.control.shared:
+    if join.routing.by is None or not batches or not join.control.movable:
         return None
     looks = Looks(join.query, len(began.places), join.routing.processors)
     try:

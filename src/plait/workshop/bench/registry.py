@@ -33,6 +33,7 @@ BENCHMARKS = Catalogue(
         "peers-tiny": "plait.workshop.bench.spark.peers:tiny",
         "plan-quality": "plait.workshop.bench.plan_quality:plan_quality",
         "processors": "plait.workshop.bench.spark.moves:processors",
+        "sink-delta": "plait.workshop.bench.spark.sinks:sink_delta",
         "sites-planner": "plait.workshop.bench.sites_planner:sites_planner",
         "spark-soak": "plait.workshop.bench.spark.soak:soak",
         "spark-state-writes": "plait.workshop.bench.spark.state_writes:state_writes",

@@ -79,6 +79,11 @@ POINTS: tuple[Point, ...] = (
     Point("sink-ended", "sink", "sink", "All rows have, and the part file is still open."),
     Point("part-unlogged", "sink", "file", "Part files exist, the sink's log does not name them."),
     Point("sink-logged", "sink", "file", "The sink has the batch, the checkpoint does not say so."),
+    Point("part-unwritten", "delta", "task", "No row is in a file of the Delta table yet."),
+    Point("part-begun", "delta", "task", "Rows are in a file of the table, which has no end yet."),
+    Point("part-written", "delta", "task", "A file of the table is whole, Spark does not know it."),
+    Point("files-unlogged", "delta", "driver", "All files are there, the table's log lacks them."),
+    Point("files-logged", "delta", "driver", "The table has the batch, Spark does not say so."),
     Point("checkpoint-begun", "commit", "file", "The checkpoint is there, no batch is planned."),
     Point("offsets-logged", "commit", "file", "A batch is planned; nothing of it is committed."),
     Point("state-logged", "commit", "file", "Some state of the batch is durable, the batch not."),
@@ -88,6 +93,9 @@ POINTS: tuple[Point, ...] = (
 """All points, in the order of a batch within each group."""
 
 BY_NAME = {point.name: point for point in POINTS}
+
+SINKS = ("sink", "delta")
+"""Groups of points that a round reaches only if it writes there: files, or a Delta table."""
 
 
 def targets(point: Point, master: str) -> tuple[Target, ...]:

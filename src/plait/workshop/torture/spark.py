@@ -53,7 +53,7 @@ _LONGEST_SECONDS = 900.0
 """How long a driver may go without any progress before the round is given up."""
 
 _LOOK = 0.05
-_TOURS = 3
+_TOURS = 4
 """Rounds at the beginning that visit the points that were not reached so far."""
 
 # --- what came out --------------------------------------------------------------------------------
@@ -76,10 +76,18 @@ def sink_files(out: Path) -> list[Path]:
     return found
 
 
+def table_files(out: Path) -> list[Path]:
+    """The files that the log of a Delta table names."""
+    from deltalake import DeltaTable
+
+    return [Path(url2pathname(urlparse(uri).path)) for uri in DeltaTable(out).file_uris()]
+
+
 def check(story: Story) -> tuple[int, list[str]]:
     """How many results there are, and in what they differ from the definition."""
     query, out = story.round.query, story.round.folder / "out"
-    tables = [pq.read_table(path) for path in sink_files(out)]
+    files = table_files(out) if story.round.delta else sink_files(out)
+    tables = [pq.read_table(path) for path in files]
     wanted, expected = _definition(query, story.batches)
     if story.seen:
         before, set_aside_before = _definition(query, story.batches[: story.seen])

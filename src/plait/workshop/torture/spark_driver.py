@@ -34,16 +34,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from plait.errors import MigrationError, PlaitError
+from plait.files.delta_table import create_delta
 from plait.hosts.spark import control, frame
+from plait.hosts.spark.aside import LATE_COLUMN
+from plait.hosts.spark.delta import start_delta, table_schema
 from plait.hosts.spark.moves import Moves
 from plait.hosts.spark.schemas import spark_schema
 from plait.hosts.spark.session import LOCAL as LOCAL_DISK
 from plait.hosts.spark.session import SETTINGS
+from plait.route.packets import lean
 from plait.workshop.laws.golden import CHANGELOG
 from plait.workshop.torture.killpoints import BY_NAME, LOCAL, Order, Orders, Target, strike
 from plait.workshop.torture.spark_rounds import Round, read_round, warm
 from plait.workshop.torture.spark_worker import (
     Mortal,
+    MortalCommits,
     MortalOperator,
     arm,
     mortal_sink,
@@ -364,6 +369,7 @@ def _started(session: SparkSession, round_: Round, mortal: Mortal) -> StreamingQ
     # The golden checkpoints are small because they are logs of changes.
     session.conf.set(CHANGELOG, str(round_.upgrade is not None).lower())
     checkpoint = str(round_.folder / "checkpoint")
+    table = str(round_.folder / "out") if round_.delta else None
     found: DataFrame = frame.results(
         round_.query,
         {s.name: _stream(session, round_, s.name) for s in round_.query.streams},
@@ -373,7 +379,12 @@ def _started(session: SparkSession, round_: Round, mortal: Mortal) -> StreamingQ
         checkpoint=checkpoint if round_.shared else None,
         adapt=round_.policy,
         tuning=round_.tuning,
+        table=table,
     )
+    if table is not None:
+        commits = MortalCommits(table, table_schema(lean(round_.query), LATE_COLUMN))
+        create_delta(table, commits.schema)
+        return start_delta(found, commits, checkpoint, None, {"availableNow": True})
     if round_.staged:
         found = found.mapInArrow(mortal_sink(mortal), found.schema)
     writer = found.writeStream.format("parquet").option("path", str(round_.folder / "out"))

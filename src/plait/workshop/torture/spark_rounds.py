@@ -42,7 +42,17 @@ from plait.tuning import USUAL, Tuning
 from plait.workshop.laws import golden
 from plait.workshop.laws.policies import eager
 from plait.workshop.laws.tunings import drawn_tuning
-from plait.workshop.torture.killpoints import MASTERS, POINTS, Order, Orders, Point, Target, targets
+from plait.workshop.torture.killpoints import (
+    BY_NAME,
+    MASTERS,
+    POINTS,
+    SINKS,
+    Order,
+    Orders,
+    Point,
+    Target,
+    targets,
+)
 
 Row = dict[str, object]
 Batch = Mapping[str, Sequence[Row]]
@@ -65,6 +75,11 @@ _KEY_TYPES: tuple[pa.DataType, ...] = (
     pa.timestamp("us"),
 )
 """What keys are; mostly strings, which are encoded and forgotten again."""
+
+_SHORT = 6
+"""Batches of a round that visits the points of a Delta table."""
+_DELTA = 0.25
+"""The share of rounds whose results go to a Delta table."""
 
 _UPGRADES = 0.15
 """The share of rounds that go on from a golden checkpoint."""
@@ -113,6 +128,8 @@ class Round:
     """The golden checkpoint that it goes on from, if any."""
     moves: bool = False
     """Whether partition groups move."""
+    delta: bool = False
+    """Whether results go to a Delta table."""
 
     def changes(self) -> list[tuple[Path, Change]]:
         """The changes of plan that have not been decided yet."""
@@ -145,12 +162,21 @@ def random_story(folder: Path, master: str, seed: str, *, tour: Sequence[str] = 
     chance = Random(seed)
     if not tour and chance.random() < _UPGRADES:
         return _upgrade(folder, master, chance)
+    delta = _to_delta(seed, tour)
     size = 3 if tour else chance.choice((2, 3, 3, 3, 4))
     query = _query(chance, size)
     modes = ("all", "all", "changes", "adaptive", "routed")
     mode = "all" if tour else chance.choice(modes)
     moves = bool(tour) or chance.random() < 0.4
-    count_ = 16 if tour else chance.randint(10, 16) if moves else chance.randint(4, 9)
+    count_ = (
+        _SHORT
+        if tour and delta
+        else 16
+        if tour
+        else chance.randint(10, 16)
+        if moves
+        else chance.randint(4, 9)
+    )
     batches = tuple(_batches(chance, query, count_))
     plan: Plan = sample_plan(query, chance)
     if mode == "routed":
@@ -166,7 +192,10 @@ def random_story(folder: Path, master: str, seed: str, *, tour: Sequence[str] = 
         changes = _tour_changes(chance, query)
     elif mode in ("all", "changes") and size > 2:
         changes = _changes(chance, query, count_, release=mode == "all")
-    orders = _tour(master, tour) if tour else _orders(chance, master, count_, mode, moves=moves)
+    if tour:
+        orders = _tour(master, tour, delta=delta)
+    else:
+        orders = _orders(chance, master, count_, mode, moves=moves, delta=delta)
     round_ = Round(
         folder,
         master,
@@ -179,8 +208,16 @@ def random_story(folder: Path, master: str, seed: str, *, tour: Sequence[str] = 
         staged=any(order.point.startswith("sink-") for order in orders),
         tuning=USUAL if tour else drawn_tuning(Random(f"{seed} tuning")),
         moves=moves,
+        delta=delta,
     )
     return Story(round_, batches, tuple(changes), tuple(orders))
+
+
+def _to_delta(seed: str, tour: Sequence[str]) -> bool:
+    """Whether results go to a Delta table: in some rounds, and where only its points are left."""
+    if tour:
+        return all(BY_NAME[point].group == "delta" for point in tour)
+    return Random(f"{seed} delta").random() < _DELTA
 
 
 def _upgrade(folder: Path, master: str, chance: Random) -> Story:
@@ -205,7 +242,7 @@ def _upgrade(folder: Path, master: str, chance: Random) -> Story:
                 for name in query.names
             }
         )
-    orders = _orders(chance, master, len(batches), "routed", moves=False)
+    orders = _orders(chance, master, len(batches), "routed", moves=False, delta=False)
     round_ = Round(
         folder,
         master,
@@ -335,10 +372,12 @@ _TOUR: tuple[tuple[int, Strategy], ...] = (
 )
 
 
-def _orders(chance: Random, master: str, count_: int, mode: str, *, moves: bool) -> list[Order]:
+def _orders(
+    chance: Random, master: str, count_: int, mode: str, *, moves: bool, delta: bool
+) -> list[Order]:
     """Many deaths of workers, some of executors, few of drivers: in the order of what they cost."""
     groups = {"changes": "adaptive", "adaptive": "migration", "routed": "adaptive migration"}
-    unlikely = [*groups.get(mode, "").split(), *([] if moves else ["moves"])]
+    unlikely = [*groups.get(mode, "").split(), *([] if moves else ["moves"]), _other_sink(delta)]
     points = [p for p in POINTS if p.group not in unlikely]
     if chance.random() < 0.5:  # a further stage costs time, so only some rounds have it
         points = [p for p in points if p.place != "sink"]
@@ -363,13 +402,20 @@ def _orders(chance: Random, master: str, count_: int, mode: str, *, moves: bool)
 
 def _is_early(point: Point) -> bool:
     """Whether a point is reached before the first batch, or apart from batches."""
-    return point.place == "driver" or point.name == "checkpoint-begun"
+    apart = point.place == "driver" and point.group != "delta"
+    return apart or point.name == "checkpoint-begun"
 
 
-def _tour(master: str, points: Sequence[str]) -> list[Order]:
+def _other_sink(delta: bool) -> str:
+    """The points that a round does not reach."""
+    return SINKS[0] if delta else SINKS[1]
+
+
+def _tour(master: str, points: Sequence[str], *, delta: bool) -> list[Order]:
     """Each of these points once, by whatever is cheapest, and on a cluster by executors too."""
     found = []
-    for number, point in enumerate(p for p in POINTS if p.name in points):
+    reached = [p for p in POINTS if p.name in points and p.group != _other_sink(delta)]
+    for number, point in enumerate(reached):
         able = targets(point, master)
         second = master != MASTERS[0] and number % 3 == 0 and "executor" in able
         batch = 0 if _is_early(point) or point.group == "migration" else number % 6
@@ -396,6 +442,7 @@ def write_story(story: Story) -> None:
         "tuning": asdict(round_.tuning),
         "upgrade": round_.upgrade,
         "moves": round_.moves,
+        "delta": round_.delta,
     }
     (folder / "changes").mkdir(parents=True)
     (folder / "round.json").write_text(json.dumps(given))
@@ -433,6 +480,7 @@ def read_round(folder: Path) -> Round:
         Tuning(**given["tuning"]),
         given["upgrade"],
         given["moves"],
+        given["delta"],
     )
 
 

@@ -13,17 +13,19 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import TaskContext
 
 from plait.engine.migrate import moving_state
 from plait.files.arena import Arena
-from plait.hosts.spark import operator
+from plait.files.delta_parts import PartWriter, TablePart
+from plait.files.delta_table import DeltaCommits
+from plait.hosts.spark import delta, operator
 from plait.hosts.spark.control import Control
 from plait.hosts.spark.operator import JoinOperator, SparkStore
 from plait.hosts.spark.tables import FolderTransfers
@@ -37,6 +39,9 @@ from plait.node.task import Processor
 from plait.workshop.laws.policies import Lies
 from plait.workshop.torture.killpoints import Orders, Target
 
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
 
 @dataclass(frozen=True, slots=True)
 class Mortal:
@@ -48,9 +53,9 @@ class Mortal:
     lies: int | None
     """The seed of false statistics for the adaptive loop, if it is to be lied to."""
 
-    def obey(self, point: str) -> None:
+    def obey(self, point: str, batch: int | None = None) -> None:
         """Die here, if there is an order to."""
-        Orders(Path(self.folder)).obey(point, _batch(), self._victim)
+        Orders(Path(self.folder)).obey(point, _batch() if batch is None else batch, self._victim)
 
     def note(self, error: BaseException) -> None:
         """Keep what went wrong in a task: Spark tries again and says nothing."""
@@ -71,9 +76,9 @@ _publishing = threading.local()
 """What this thread is about to publish: the point at which its next rename happens."""
 
 
-def obey(point: str) -> None:
+def obey(point: str, batch: int | None = None) -> None:
     if _here is not None:
-        _here.obey(point)
+        _here.obey(point, batch)
 
 
 def _batch() -> int:
@@ -203,6 +208,33 @@ class MortalNode(Node):
             obey("track-ended")
 
 
+class MortalPart(PartWriter):
+    """Dies around a file of a Delta table."""
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Before the first rows, and after any."""
+        obey("part-unwritten")
+        super().write(rows)
+        obey("part-begun")
+
+    def close(self) -> TablePart | None:
+        """After the file is whole."""
+        found = super().close()
+        obey("part-written")
+        return found
+
+
+class MortalCommits(DeltaCommits):
+    """Dies around an entry of a table's log; the driver does."""
+
+    def _append(
+        self, table: DeltaTable, query: str, batch: int, parts: Sequence[TablePart]
+    ) -> None:
+        obey("files-unlogged", batch)
+        DeltaCommits._append(self, table, query, batch, parts)
+        obey("files-logged", batch)
+
+
 class MortalOperator(JoinOperator):
     """Dies at each point of a batch, and has its parts do so."""
 
@@ -252,6 +284,7 @@ def arm(mortal: Mortal) -> None:
         sys.addaudithook(_audit)
         operator.__dict__["Arena"] = MortalArena
         task.__dict__["Node"] = MortalNode
+        delta.__dict__["PartWriter"] = MortalPart
     _here = mortal
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,6 +30,9 @@ from plait.tuning import USUAL
 from plait.workshop.bench.spark.job import FIRST_WARM, Job, tell
 from plait.workshop.bench.spark.native import native_join
 from plait.workshop.workloads.files import owners, result_columns, row_checksum
+
+Start = Callable[[], StreamingQuery]
+"""Starts a query that is ready."""
 
 _LOOK = 0.2
 """Seconds between two looks at the progress."""
@@ -55,28 +60,10 @@ def main(path: Path) -> None:
 
 def _run(spark: SparkSession, job: Job) -> None:
     frames = [_stream(spark, job, i) for i in range(len(job.keys))]
-    found = plait_join(frames, job) if job.system == "plait" else _native(frames, job)
-    values = [f"unix_micros({c})" if c.endswith("_ts") else c for c in result_columns(job.keys)]
-    check = (
-        F.count(F.lit(1)).alias("results"),
-        F.sum(F.expr(row_checksum(values))).alias("checksum"),
-    )
     sums: dict[int, Any] = {}
-    if job.aggregate:
-
-        def add_up(results: DataFrame, batch: int) -> None:
-            sums[batch] = results.agg(*check).first()
-
-        writer = found.writeStream.foreachBatch(add_up)
-    else:
-        writer = found.observe("check", *check).writeStream.format("noop")
-    writer = writer.option("checkpointLocation", str(Path(job.scratch) / "checkpoint"))
-    if job.files:
-        writer = writer.trigger(availableNow=True)
-    else:
-        writer = writer.trigger(processingTime=f"{job.trigger_seconds} seconds")
+    start = _kept(frames, job) if job.sink else _summed(frames, job, sums)
     began = time.perf_counter()
-    query = writer.start()
+    query = start()
     told, warm, migrated, moved = -1, 0.0, not job.migrate_to, not job.move_by
     while query.isActive:
         time.sleep(_LOOK)
@@ -96,6 +83,43 @@ def _run(spark: SparkSession, job: Job) -> None:
     tell("end", seconds=seconds)
 
 
+def _summed(frames: list[DataFrame], job: Job, sums: dict[int, Any]) -> Start:
+    """A query whose results are counted and forgotten."""
+    found = plait_join(frames, job) if job.system == "plait" else _native(frames, job)
+    values = [f"unix_micros({c})" if c.endswith("_ts") else c for c in result_columns(job.keys)]
+    check = (
+        F.count(F.lit(1)).alias("results"),
+        F.sum(F.expr(row_checksum(values))).alias("checksum"),
+    )
+    if job.aggregate:
+
+        def add_up(results: DataFrame, batch: int) -> None:
+            sums[batch] = results.agg(*check).first()
+
+        writer = found.writeStream.foreachBatch(add_up)
+    else:
+        writer = found.observe("check", *check).writeStream.format("noop")
+    writer = writer.option("checkpointLocation", str(Path(job.scratch) / "checkpoint"))
+    return writer.trigger(**_trigger(job)).start
+
+
+def _kept(frames: list[DataFrame], job: Job) -> Start:
+    """A query whose results are written to `out`."""
+    out, checkpoint = Path(job.scratch) / "out", Path(job.scratch) / "checkpoint"
+    asked = plait_question(frames, job)
+    if job.sink == "delta":
+        return partial(asked.write_delta, out, checkpoint=checkpoint, **_trigger(job))
+    writer = asked.to_df(checkpoint=checkpoint).writeStream.format(job.sink)
+    writer = writer.option("path", str(out)).option("checkpointLocation", str(checkpoint))
+    return writer.trigger(**_trigger(job)).start
+
+
+def _trigger(job: Job) -> dict[str, Any]:
+    if job.files:
+        return {"availableNow": True}
+    return {"processingTime": f"{job.trigger_seconds} seconds"}
+
+
 def _stream(spark: SparkSession, job: Job, number: int) -> DataFrame:
     if job.files:
         where = f"{job.files}/s{number}"
@@ -109,7 +133,7 @@ def _stream(spark: SparkSession, job: Job, number: int) -> DataFrame:
     return rate.select(*keys, F.col("timestamp").alias("ts"), F.col("value").alias("v"))
 
 
-def plait_join(frames: list[DataFrame], job: Job) -> DataFrame:
+def plait_question(frames: list[DataFrame], job: Job) -> plait.Join:
     """The join as a user of Plait writes it."""
     names = [f"s{i}" for i in range(len(frames))]
     keys = dict.fromkeys(k for own in job.keys for k in own)
@@ -127,6 +151,12 @@ def plait_join(frames: list[DataFrame], job: Job) -> DataFrame:
         asked = asked.adapt(job.adapt)
     if job.balance is not None:
         asked = asked.balance(job.balance)
+    return asked
+
+
+def plait_join(frames: list[DataFrame], job: Job) -> DataFrame:
+    """Its results."""
+    asked = plait_question(frames, job)
     if not (job.skew or job.holders or job.move_by):
         return asked.to_df(plan=job.plan or None)
     checkpoint = str(Path(job.scratch) / "checkpoint")

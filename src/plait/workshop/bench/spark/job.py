@@ -38,6 +38,8 @@ class Job:
     trigger_seconds: float = 0.0
     aggregate: bool = False
     """Whether results are summed up by one aggregate per batch; else they are observed."""
+    sink: str = ""
+    """Where results go, if they are to be kept: parquet or delta; for Plait only."""
     condition: str = ""
     """What results satisfy beside equal keys; for Plait only."""
     plan: str = ""

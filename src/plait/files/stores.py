@@ -1,0 +1,263 @@
+"""A folder of small files that several hosts reach: in the file system, or in an object store.
+
+*Correct output.* A file is there whole or not at all, whoever reads it meanwhile.
+
+*Invariants.* In the file system a file is written under another name and renamed, or linked where
+it must be new; links and folders are no files. Object stores show an object when its upload has
+ended, and replace it as a whole. They have no way to create one only if it is new that all of them
+share, so there whoever creates must be the only one who does: only a query's driver decides.
+
+*Credentials* of object stores come from the environment, profiles or roles of the process, as the
+library of each (`pyarrow.fs`) looks for them. They are never passed on, and never written.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlparse
+
+from plait.errors import StorageError
+
+_SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "hdfs": "hdfs", "viewfs": "hdfs", "gs": "gs"}
+_SCHEMES |= {"abfs": "abfs", "abfss": "abfs"}
+"""What can be reached, and by which file system of `pyarrow.fs`."""
+
+_CONNECT_SECONDS, _REQUEST_SECONDS, _ATTEMPTS = 5.0, 10.0, 3
+
+
+class FileStore(Protocol):
+    """A folder; paths in it have parts divided by slashes."""
+
+    @property
+    def root(self) -> str:
+        """Where it is, for messages."""
+
+    def names(self, folder: str = "", *, files: bool = True) -> dict[str, float]:
+        """The files in a folder and when they were written, in seconds; none if it is not there.
+
+        Without `files`, everything that has a name.
+        """
+
+    def read(self, path: str) -> bytes:
+        """The content of a file; OSError if it cannot be read."""
+
+    def write(self, path: str, raw: bytes) -> None:
+        """Write a file as a whole, replacing one that is there; OSError if it cannot be."""
+
+    def create(self, path: str, raw: bytes) -> bool:
+        """Write a new file, durably; false if there is one of that name."""
+
+    def delete(self, path: str) -> None:
+        """Remove a file, if it is there."""
+
+    def clear(self, folder: str) -> None:
+        """Remove a folder of files, if it is there, in few requests."""
+
+
+def is_remote(place: str) -> bool:
+    """Whether a place is in a store that is no file system of this host, and can be reached.
+
+    >>> is_remote("s3a://bucket/x"), is_remote("/data/x"), is_remote("dbfs:/x")
+    (True, False, False)
+    """
+    return urlparse(place).scheme in _SCHEMES
+
+
+def store_at(place: str) -> FileStore:
+    """The store of a folder, by its path or URL."""
+    return RemoteStore(place.rstrip("/")) if is_remote(place) else LocalStore(Path(place))
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStore:
+    """A folder of the file system, which need not be there."""
+
+    folder: Path
+
+    @property
+    def root(self) -> str:
+        """Its path."""
+        return str(self.folder)
+
+    def names(self, folder: str = "", *, files: bool = True) -> dict[str, float]:
+        """Links are no files."""
+        found = {}
+        try:
+            with os.scandir(self.folder / folder) as entries:
+                for entry in entries:
+                    if not files or entry.is_file(follow_symlinks=False):
+                        with suppress(FileNotFoundError):  # removed just now
+                            found[entry.name] = entry.stat(follow_symlinks=False).st_mtime
+        except FileNotFoundError:
+            return {}
+        return found
+
+    def read(self, path: str) -> bytes:
+        """Read it."""
+        return (self.folder / path).read_bytes()
+
+    def write(self, path: str, raw: bytes) -> None:
+        """Under another name, which is renamed."""
+        place = self.folder / path
+        new = self._new(place)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            new.write_bytes(raw)
+            new.rename(place)
+        except OSError:
+            with suppress(OSError):
+                new.unlink()
+            raise
+
+    def create(self, path: str, raw: bytes) -> bool:
+        """Under another name, synced, which is linked: that fails if there is one."""
+        place = self.folder / path
+        new = self._new(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with new.open("xb") as file:
+                file.write(raw)
+                file.flush()
+                os.fsync(file.fileno())
+            os.link(new, place)
+        except FileExistsError:
+            return False
+        finally:
+            new.unlink(missing_ok=True)
+        return True
+
+    def delete(self, path: str) -> None:
+        """Remove it."""
+        (self.folder / path).unlink(missing_ok=True)
+
+    def clear(self, folder: str) -> None:
+        """File by file."""
+        for name in self.names(folder):
+            self.delete(f"{folder}/{name}")
+        with suppress(OSError):  # somebody else keeps something there
+            (self.folder / folder).rmdir()
+
+    def _new(self, place: Path) -> Path:
+        return place.parent / f"new-{os.getpid()}-{os.urandom(4).hex()}"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteStore:
+    """A folder of an object store, or of HDFS; a value that travels to where it is used."""
+
+    url: str
+
+    @property
+    def root(self) -> str:
+        """Its URL."""
+        return self.url
+
+    def names(self, folder: str = "", *, files: bool = True) -> dict[str, float]:
+        """One listing."""
+        from pyarrow.fs import FileSelector, FileType
+
+        system, base = _opened(self.url)
+        place = f"{base}/{folder}".rstrip("/")
+        found = system.get_file_info(FileSelector(place, allow_not_found=True))
+        kept = (info for info in found if not files or info.type == FileType.File)
+        return {info.base_name: info.mtime_ns / 1e9 if info.mtime_ns else 0.0 for info in kept}
+
+    def read(self, path: str) -> bytes:
+        """One request."""
+        system, base = _opened(self.url)
+        with system.open_input_stream(f"{base}/{path}") as file:
+            return bytes(file.read())
+
+    def write(self, path: str, raw: bytes) -> None:
+        """One upload; HDFS makes the folders that are missing."""
+        system, base = _opened(self.url)
+        with system.open_output_stream(f"{base}/{path}") as file:
+            file.write(raw)
+
+    def create(self, path: str, raw: bytes) -> bool:
+        """Looked up, then written: whoever creates must be the only one."""
+        folder, _, name = path.rpartition("/")
+        if name in self.names(folder, files=False):
+            return False
+        self.write(path, raw)
+        return True
+
+    def delete(self, path: str) -> None:
+        """With S3 three requests: Arrow looks it up, removes it, and keeps the folder there."""
+        system, base = _opened(self.url)
+        with suppress(FileNotFoundError):
+            system.delete_file(f"{base}/{path}")
+
+    def clear(self, folder: str) -> None:
+        """With S3 one listing, and one request for up to a thousand files."""
+        system, base = _opened(self.url)
+        with suppress(FileNotFoundError):
+            system.delete_dir(f"{base}/{folder}")
+
+    def check(self) -> None:
+        """Refuse a store that cannot be reached, by name."""
+        try:
+            _check_bucket(self.url)
+            self.names()
+        except Exception as error:  # of Arrow, of its libraries, or of the system
+            raise StorageError(
+                f"Plait cannot reach {self.url}: {problem(error)}",
+                remedy="give driver and executors its end point and credentials in their "
+                "environment (for S3 AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, a profile or a role), or "
+                "do not tell to_df the checkpoint: then nothing is asked or reported there",
+            ) from error
+
+
+def problem(error: BaseException) -> str:
+    """What an error of a store says, in one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _check_bucket(url: str) -> None:
+    """Refuse a bucket that is not there: listing it finds nothing, and is no error."""
+    from pyarrow.fs import FileType
+
+    system, base = _opened(url)
+    bucket = base.partition("/")[0]
+    if bucket and system.get_file_info(bucket).type == FileType.NotFound:
+        raise FileNotFoundError(f"there is no bucket {bucket!r}")
+
+
+@cache
+def _opened(url: str) -> tuple[Any, str]:
+    """The file system of a URL, and the path in it; opened once in a process."""
+    from pyarrow import fs
+
+    parsed = urlparse(url)
+    kind = _SCHEMES[parsed.scheme]
+    if kind == "s3":
+        return _s3(fs), f"{parsed.netloc}{unquote(parsed.path)}".rstrip("/")
+    system, base = fs.FileSystem.from_uri(url)
+    return system, base.rstrip("/")
+
+
+def _s3(fs: Any) -> Any:
+    """S3 by the environment, with times after which a request counts as failed."""
+    given = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    options: dict[str, Any] = {}
+    if given:
+        end_point = urlparse(given)
+        options = {"endpoint_override": end_point.netloc, "scheme": end_point.scheme}
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if region:
+        options["region"] = region
+    return fs.S3FileSystem(
+        connect_timeout=_CONNECT_SECONDS,
+        request_timeout=_REQUEST_SECONDS,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
+        allow_delayed_open=True,  # a small file is then one request instead of three
+        **options,
+    )
