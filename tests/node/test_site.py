@@ -16,7 +16,7 @@ from plait.errors import (
     UnknownSite,
 )
 from plait.node.site import Site
-from plait.node.site_packets import decode_news
+from plait.node.site_packets import SitePacket, decode_news
 from plait.node.site_setup import SiteSetup
 from plait.plan.examples import clique
 from plait.plan.sites import Jep, Placement, Sep, fully_connected
@@ -162,3 +162,55 @@ def test_a_plan_that_is_given_up_leaves_nothing_behind() -> None:
     after = oslo.step({"a": rows(2)}, store=store)
     assert (list(oslo.plans), after.report.windows) == ([0], {"a": 2})
     assert not oslo.eras.missing
+
+
+def test_a_copy_of_a_window_overtakes_rows_that_are_still_coming_from_its_home() -> None:
+    query = clique(3)
+    sites = fully_connected({"a": "n1", "b": "n2", "c": "n3"}, 0.005, 128_000, results="n1")
+    a, b = Sep("a", ("b", "c"), (0, 1)), Sep("b", ("a", "c"), (1, 1))
+    old = Jep((a, b, Sep("c", ("b", "a"), (0, 1))))  # n1 and n3 keep b
+    new = Jep((a, b, Sep("c", ("a", "b"), (1, 0))))  # n1 needs what n3 keeps for heads of c
+    n1, n2, n3 = (Site.load(SiteSetup(query, sites, old), name) for name in sites.names)
+
+    def to(site: Site, *packets: SitePacket) -> list[SitePacket]:
+        return [packet for packet in packets if packet.target == site.name]
+
+    first = n2.step({"b": rows(1)}).packets
+    n3.step(packets=to(n3, *first))
+    for site in (n1, n2, n3):
+        site.install(1, new)
+    asked = n2.step(packets=to(n2, *n1.step().packets)).packets
+    copy = n3.step(packets=to(n3, *asked)).packets
+    assert n1.step(packets=to(n1, *copy)).report.windows["b"] == 1
+    assert n1.is_full(1)
+    late = n1.step(packets=to(n1, *first, *n2.outstanding()))
+    assert late.report.windows["b"] == 1, "it is the same row"
+    later = n2.step({"b": rows(2)}).packets
+    assert n1.step(packets=to(n1, *later)).report.windows["b"] == 2
+
+
+def test_a_head_between_promise_and_outcome_follows_the_plan_of_its_stamp() -> None:
+    given, other = setup(a=0, b=1), setup(a=1, b=0).jep  # everything in oslo, then in rome
+    oslo, rome = Site.load(given, "oslo"), Site.load(given, "rome")
+    for site in (oslo, rome):
+        site.install(1, other)
+    for _ in range(3):
+        oslo.step(packets=rome.outstanding())
+        rome.step(packets=oslo.outstanding())
+    for site in (oslo, rome):
+        assert site.is_full(1)
+        site.hold(site.clock + 1)
+    agreed = max(site.clock + 1 for site in (oslo, rome))
+    rome.switch(1, agreed)
+    rome.step()
+    assert list(rome.plans) == [1], "it ships nothing more for the old plan"
+    rome.step({"b": rows(1)}, now=agreed)
+    oslo.step({"a": rows(1)}, now=agreed + 50)  # it has not heard of the outcome
+    results = 0
+    for beat in range(6):
+        oslo.step(packets=rome.outstanding())
+        found = rome.step(packets=oslo.outstanding()).results
+        results += sum(batch.num_rows for batch in found)
+        if beat == 2:
+            oslo.switch(1, agreed)
+    assert results == 1

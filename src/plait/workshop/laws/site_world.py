@@ -77,8 +77,7 @@ class SiteWorld:
         left = {stream: [batch[stream] for batch in batches if stream in batch] for stream in homes}
         while any(left.values()):
             name = self.chance.choice(list(self.sites))
-            # Rows come slowly while the plan changes, or it would change after the last row.
-            eager = 0.6 if self._change is None else 0.1
+            eager = self._eagerness()
             mine = [s for s in homes if homes[s] == name and left[s]]
             here = [stream for stream in mine if self.chance.random() < eager]
             rows = {stream: left[stream][0] for stream in here}
@@ -92,6 +91,14 @@ class SiteWorld:
                 pass
         self._calm()
         return self.answer
+
+    def _eagerness(self) -> float:
+        """How soon rows come. They come slowly while windows are copied, or the plan would change
+        after the last row; and soon while some sites have switched and others have not."""
+        change = self._change
+        if change is None or change.decided(self.setup.sites.names) is not None:
+            return 0.6
+        return 0.1
 
     def _delivered(self, name: str) -> list[SitePacket]:
         """Some of the packets for a site, in any order; some stay in the network as well."""
@@ -157,7 +164,8 @@ class SiteWorld:
         if change.given_up:
             site.give_up(change.number)
         elif (stamp := change.decided(names)) is not None:
-            site.switch(change.number, stamp)
+            if self.chance.random() < 0.2:  # it hears of it sooner or later
+                site.switch(change.number, stamp)
         elif change.number not in site.plans:
             site.install(change.number, change.jep)
         elif site.is_full(change.number) and name not in change.ready:
@@ -214,6 +222,8 @@ def drawn_sites(query: Query, chance: Random) -> Sites:
     """A home for each stream, links of their own, and somewhere for the results."""
     names = [f"n{i}" for i in range(chance.randint(1, len(query.names)))]
     homes = {stream: chance.choice(names) for stream in query.names}
+    if chance.random() < 0.6:
+        homes = {stream: f"n{i}" for i, stream in enumerate(query.names)}
     used = list(dict.fromkeys(homes.values()))
     others = [
         SiteLink(a, b, chance.random(), chance.choice((10, 1e6)))
