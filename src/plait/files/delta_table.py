@@ -18,8 +18,9 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -51,6 +52,9 @@ _APPENDABLE = frozenset(
 )
 """Features that ask nothing of those who add files, unless `_demands` finds them in use."""
 
+_OPENED: WeakKeyDictionary[DeltaCommits, DeltaTable] = WeakKeyDictionary()
+"""The table of each writer in this process, so that a batch reads only what is new in its log."""
+
 _BAD_IN_NAMES = " ,;{}()\n\t="
 
 
@@ -79,20 +83,12 @@ def create_delta(location: str, schema: pa.Schema) -> None:
     check_delta(location, schema)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class DeltaCommits:
     """Adds batches of a query to a table; a value that may travel to where batches end."""
 
     location: str
     schema: pa.Schema
-    _table: Any = field(default=None, repr=False, compare=False)
-
-    def __getstate__(self) -> tuple[str, pa.Schema]:
-        return self.location, self.schema
-
-    def __setstate__(self, state: tuple[str, pa.Schema]) -> None:
-        self.location, self.schema = state
-        self._table = None
 
     def commit(self, query: str, batch: int, parts: Sequence[TablePart]) -> bool:
         """Add the files of a batch; False if the batch had been added before, by an earlier try.
@@ -150,12 +146,12 @@ class DeltaCommits:
     def _refreshed(self) -> DeltaTable:
         """The table as it is now, which must still be one that can get the rows."""
         with understood(self.location):
-            if self._table is None:
-                self._table = _library().DeltaTable(self.location)
+            found: DeltaTable | None = _OPENED.get(self)
+            if found is None:
+                found = _OPENED[self] = _library().DeltaTable(self.location)
             else:
-                self._table.update_incremental()
-        _check_table(self._table, self.location, self.schema)
-        found: DeltaTable = self._table
+                found.update_incremental()
+        _check_table(found, self.location, self.schema)
         return found
 
     def _check_files(self, parts: Sequence[TablePart]) -> None:
