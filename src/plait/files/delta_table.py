@@ -85,14 +85,8 @@ class DeltaCommits:
 
     location: str
     schema: pa.Schema
-    _table: Any = field(default=None, repr=False, compare=False)
-
-    def __getstate__(self) -> tuple[str, pa.Schema]:
-        return self.location, self.schema
-
-    def __setstate__(self, state: tuple[str, pa.Schema]) -> None:
-        self.location, self.schema = state
-        self._table = None
+    _table: Any = field(default=None, init=False, repr=False, compare=False)
+    """The table as it was last seen; None before the first batch, when this may travel."""
 
     def commit(self, query: str, batch: int, parts: Sequence[TablePart]) -> bool:
         """Add the files of a batch; False if the batch had been added before, by an earlier try.
