@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import ast
+import pickle
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import plait
 from plait.files.arena import Arena, Places
+from plait.files.delta_table import DeltaCommits
 from plait.files.sinks import late_paths
+from plait.files.stores import RemoteStore
+from plait.hosts.spark.control import Control
+from plait.hosts.spark.delta import FileOutlet
 from plait.node.epochs import Epoch
 from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
@@ -293,6 +299,21 @@ def test_everything_in_shared_places_is_private(
 
 
 # -- the pages
+
+
+def test_credentials_stay_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What travels to executors, or is written, is made from values that have none."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "do-not-tell")
+    schema = pa.schema([("k", pa.int64())])
+    travelling = [
+        RemoteStore("s3://bucket/check"),
+        Control.of("s3a://bucket/check", None, "run", "yarn"),
+        DeltaCommits("s3://bucket/table", schema),
+        FileOutlet(clique(2), "s3://bucket/table", None, False),
+    ]
+    for value in travelling:
+        assert b"do-not-tell" not in pickle.dumps(value), value
 
 
 def test_the_pages_are_there_and_name_what_exists() -> None:

@@ -65,7 +65,7 @@ def test_every_batch_once_with_crashes_everywhere(
             raise CommitFailedError("timed out")
 
     monkeypatch.setattr(DeltaCommits, "_append", fails)
-    commits = DeltaCommits(str(place), SCHEMA)
+    commits = pickle.loads(pickle.dumps(DeltaCommits(str(place), SCHEMA)))
     expected: Counter[int] = Counter()
     for batch in range(15):
         rows = chance.randrange(3)
@@ -74,7 +74,7 @@ def test_every_batch_once_with_crashes_everywhere(
             try:
                 commits.commit("q", batch, parts)
             except KeyboardInterrupt:
-                commits = pickle.loads(pickle.dumps(commits))
+                commits = DeltaCommits(str(place), SCHEMA)
                 continue
             if chance.random() < 0.7:
                 break  # else Spark did not hear of it

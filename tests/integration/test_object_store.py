@@ -143,5 +143,5 @@ def test_a_bucket_that_is_not_there_is_named(end_point: str) -> None:
 
 def test_a_store_that_is_away_is_named(end_point: str) -> None:
     urllib.request.urlopen(f"{end_point}/__away__/60").read()
-    with pytest.raises(StorageError, match=r"cannot reach s3://bucket/x: .*SLOW_DOWN"):
+    with pytest.raises(StorageError, match=r"cannot reach s3://bucket/x: .*(SLOW_DOWN|503)"):
         RemoteStore("s3://bucket/x").check()

@@ -18,9 +18,8 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -52,9 +51,6 @@ _APPENDABLE = frozenset(
 )
 """Features that ask nothing of those who add files, unless `_demands` finds them in use."""
 
-_OPENED: WeakKeyDictionary[DeltaCommits, DeltaTable] = WeakKeyDictionary()
-"""The table of each writer in this process, so that a batch reads only what is new in its log."""
-
 _BAD_IN_NAMES = " ,;{}()\n\t="
 
 
@@ -83,12 +79,14 @@ def create_delta(location: str, schema: pa.Schema) -> None:
     check_delta(location, schema)
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclass(slots=True)
 class DeltaCommits:
     """Adds batches of a query to a table; a value that may travel to where batches end."""
 
     location: str
     schema: pa.Schema
+    _table: Any = field(default=None, init=False, repr=False, compare=False)
+    """The table as it was last seen; None before the first batch, when this may travel."""
 
     def commit(self, query: str, batch: int, parts: Sequence[TablePart]) -> bool:
         """Add the files of a batch; False if the batch had been added before, by an earlier try.
@@ -146,12 +144,12 @@ class DeltaCommits:
     def _refreshed(self) -> DeltaTable:
         """The table as it is now, which must still be one that can get the rows."""
         with understood(self.location):
-            found: DeltaTable | None = _OPENED.get(self)
-            if found is None:
-                found = _OPENED[self] = _library().DeltaTable(self.location)
+            if self._table is None:
+                self._table = _library().DeltaTable(self.location)
             else:
-                found.update_incremental()
-        _check_table(found, self.location, self.schema)
+                self._table.update_incremental()
+        _check_table(self._table, self.location, self.schema)
+        found: DeltaTable = self._table
         return found
 
     def _check_files(self, parts: Sequence[TablePart]) -> None:
