@@ -90,7 +90,7 @@ def layout_of(
     # Keys were made for the number of partitions at the beginning; with more, some were added.
     keys = joins[mine] if len(joins[mine]) == routing.processors else found.keys
     found = replace(found, keys=keys, partitions=None)
-    if routing.by is None or control.temporary:
+    if routing.by is None or control.temporary or control.remote:
         return found
     changed = rebalanced(control, routing.table, found.keys)
     if changed is None:

@@ -54,7 +54,7 @@ def agreed(control: Control, stored: str, asked: Contract, code: str | None) -> 
     if not wish.refused and wish.code in (code, _read(control, _AGREED).get("code")):
         return stored
     remedies = [f"to_df(..., upgrade={wish.code!r})"]
-    if not control.temporary:
+    if not (control.temporary or control.remote):
         with suppress(OSError, PlaitError):  # then there is no more than the error
             Path(control.folder).mkdir(parents=True, exist_ok=True)
             write_whole(Path(control.folder, _ASKED), _to_json(wish))
@@ -114,6 +114,8 @@ def _to_json(wish: Wish) -> str:
 
 
 def _read(control: Control, name: str) -> Mapping[str, Any]:
+    if control.remote:  # there the code is given to `to_df`
+        return {}
     path = Path(control.folder, name)
     try:
         return unsealed(path.read_text(encoding="utf-8"))
