@@ -527,7 +527,8 @@ def _dialect(sources: Iterable[Any]) -> Dialect:
         if type(session).__module__.startswith("pyspark.sql") and hasattr(session, "conf"):
             kind = session.conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ")
             zone = zone_named(str(session.conf.get("spark.sql.session.timeZone")))
-            return Dialect(zone, kind != "TIMESTAMP_NTZ")
+            ansi = str(session.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+            return Dialect(zone, kind != "TIMESTAMP_NTZ", ansi)
     return PLAIN
 
 
