@@ -33,7 +33,8 @@ from plait.query.sql.functions import NAMED
 
 ZONES = ("UTC", "Europe/Berlin", "America/St_Johns")
 AT_ONCE = 100
-PAGE = Path(__file__).parents[2] / "docs" / "spark-answers.md"
+README = Path(__file__).parents[2] / "README.md"
+PAGE = README.parent / "docs" / "spark-answers.md"
 
 KNOWN = {
     r"(TRY_)?CAST\(f64 AS STRING\)": "Java before 19 does not always write the shortest text",
@@ -160,6 +161,7 @@ def test_every_function_is_compared() -> None:
 def test_the_page_has_the_numbers() -> None:
     counts = Counter(case.kind for case in cases())
     text = PAGE.read_text()
+    assert f"[{len(NAMED)} functions of Spark](docs/functions.md)" in README.read_text()
     assert f"| functions | {len(NAMED)} names in {counts['functions']} expressions |" in text
     assert f"| casts | {counts['casts']}, among all types |" in text
     assert f"| literals | {counts['literals']} |" in text
