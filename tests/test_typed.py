@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import plait
-from plait.errors import MissingRequirement, QueryError
+from plait.errors import MissingRequirement, QueryError, SourceError
 from plait.node.progress import Progress
 
 TABLE = pa.table({"ts": pa.array([0, 1, 2], pa.timestamp("us")), "k": [1, 1, 2], "v": [7, 8, 9]})
@@ -35,6 +36,33 @@ def test_frames_of_other_libraries_go_in_and_out() -> None:
     assert pa.table(found) == found.to_arrow()
     assert repr(found).startswith("Results(5 rows of k, v; ")
     assert isinstance(question, plait.Join)
+
+
+def test_relations_and_files_are_sources(tmp_path: Path) -> None:
+    import duckdb
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(TABLE, tmp_path / "b.parquet")
+    pyarrow.csv.write_csv(TABLE, tmp_path / "c.csv")
+    relation = duckdb.connect().from_arrow(TABLE)
+    question = (
+        plait.join(a=relation, b=tmp_path / "b.parquet", c=str(tmp_path / "c.csv"))
+        .on("k")
+        .within("1 second")
+        .select("a.k", "c.v")
+    )
+    assert question.run().to_arrow().num_rows == 9
+    with pytest.raises(SourceError, match=r"nowhere\.parquet"):
+        plait.join(a=TABLE, b="nowhere.parquet")
+
+
+def test_short_texts_and_named_options() -> None:
+    question = plait.join(a=TABLE, b=TABLE).on("k").within("1 second")
+    assert repr(question) == "Join(a, b on a.k = b.k)"
+    assert question.run(plan="mjoin", batch_rows=1).to_arrow().num_rows == 5
+    with pytest.raises(TypeError, match="batch_row"):
+        question.run(batch_row=1)  # type: ignore[call-arg]  # what is refused
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ The question itself is built in `plait.query`; this module adds what can be done
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Self
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from plait.adapt.balance_policy import BalancePolicy
     from plait.adapt.policy import Policy
+    from plait.hosts.local.replay import Order
     from plait.hosts.local.run import Execution, Results
     from plait.optimize.budget import Budget
     from plait.optimize.planning import Planned
@@ -200,16 +201,51 @@ class _Runnable:
             return self.planned.explain()
         return explain(self.query, self.plan(plan))
 
-    def run(self, **options: Any) -> Results:
-        """The results over tables or batches in this process; see `plait.hosts.local.run.run`."""
+    def run(
+        self,
+        *,
+        plan: Given = None,
+        order: Order = "event-time",
+        batch_rows: int | None = None,
+        batch_seconds: float | None = None,
+        undated_rows: int | None = None,
+        memory_limit: int | None = None,
+    ) -> Results:
+        """The results over tables, batches or files, in this process.
+
+        Rows come in the order of their event times, or as they stand with `order="file"`, in
+        batches of `batch_rows` rows or `batch_seconds` of event time; up to `undated_rows` rows
+        without a time are kept for the report. `plan` is "((a b) c)", "mjoin", "teddies" or a plan
+        as a value. Beyond `memory_limit` bytes of states it ends in MemoryExceeded.
+        """
         from plait.hosts.local.run import run
 
+        options = {
+            "plan": plan,
+            "order": order,
+            "batch_rows": batch_rows,
+            "batch_seconds": batch_seconds,
+            "undated_rows": undated_rows,
+            "memory_limit": memory_limit,
+        }
         return run(self, **self._options(options))
 
-    def start(self, **options: Any) -> Execution:
+    def start(
+        self,
+        *,
+        plan: Given = None,
+        order: Order = "event-time",
+        batch_rows: int | None = None,
+        batch_seconds: float | None = None,
+        undated_rows: int | None = None,
+        memory_limit: int | None = None,
+        late: Callable[[str, pa.Table], None] | None = None,
+        seed: int | None = None,
+    ) -> Execution:
         """A run in this process whose results are taken as they are found.
 
-        The options are those of `run`, and `late`, a function that is handed the late rows.
+        The options are those of `run`, and `late`, a function that is handed the late rows of a
+        stream, and `seed`, with which plans that draw at random begin.
 
         >>> at = pa.array([0, 1_000_000], pa.timestamp("us"))
         >>> rows = pa.table({"k": [1, 2], "ts": at})
@@ -220,10 +256,21 @@ class _Runnable:
         """
         from plait.hosts.local.run import Execution
 
+        options = {
+            "plan": plan,
+            "order": order,
+            "batch_rows": batch_rows,
+            "batch_seconds": batch_seconds,
+            "undated_rows": undated_rows,
+            "memory_limit": memory_limit,
+            "late": late,
+            "seed": seed,
+        }
         return Execution(self.query, self.sources, **self._options(options))
 
-    def _options(self, options: dict[str, Any]) -> dict[str, Any]:
+    def _options(self, given: dict[str, Any]) -> dict[str, Any]:
         """The options of a run, with what was said about the question beforehand."""
+        options = {name: value for name, value in given.items() if value is not None}
         policy = self._policy(options.get("plan"))
         found = {"adapt": policy, "budget": self.limits, **options}
         if found.get("plan") is None:
@@ -356,7 +403,7 @@ class _Runnable:
         return f"{-(-self.query.result_delay(stream) // 1_000)} milliseconds"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Join(_Runnable, builder.JoinBuilder):
     """A join in the making that can be run. Start one with `plait.join`."""
 
@@ -366,6 +413,10 @@ class Join(_Runnable, builder.JoinBuilder):
     enforced: bool = True
     adaptive: Policy | bool | None = None
     balanced: BalancePolicy | bool = True
+
+    def __repr__(self) -> str:
+        conditions = " AND ".join(self.conditions) or "nothing yet"
+        return f"Join({', '.join(self.names)} on {conditions})"
 
     def on(self, *conditions: str | Column) -> Self:
         """Add join conditions: equalities, intervals between event times, anything boolean.
@@ -387,7 +438,7 @@ class Join(_Runnable, builder.JoinBuilder):
         return builder.JoinBuilder.select(self, *map(_text, outputs))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Sql(_Runnable):
     """A join asked in SQL that can be run. Start one with `plait.sql`."""
 
@@ -401,6 +452,10 @@ class Sql(_Runnable):
     adaptive: Policy | bool | None = None
     balanced: BalancePolicy | bool = True
 
+    def __repr__(self) -> str:
+        selected = ", ".join(output.name for output in self.query.select)
+        return f"Sql({selected} from {', '.join(self.query.names)})"
+
     def build(self) -> Query:
         """The question as a checked value."""
         return self.query
@@ -410,7 +465,8 @@ def join(**sources: Any) -> Join:
     """Begin a join of streams by name.
 
     They are Arrow tables, schemas or readers, pandas or polars DataFrames, relations of DuckDB and
-    whatever else hands itself over to Arrow, or DataFrames of Spark.
+    whatever else hands itself over to Arrow, paths of Parquet, CSV or JSON-lines files, or
+    DataFrames of Spark.
 
     >>> row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
     >>> asked = join(a=row, b=row).on("a.k = b.k").within("5 seconds").select("a.k")
@@ -493,8 +549,12 @@ def _text(given: Any) -> Any:
 def _readable(source: Any) -> Any:
     """The source itself, or as an Arrow table if it can hand itself over as one.
 
-    So do pandas and polars DataFrames and relations of DuckDB.
+    So do pandas and polars DataFrames and relations of DuckDB. A path is opened.
     """
+    if isinstance(source, str | PathLike):
+        from plait.files.sources import open_source
+
+        return open_source(str(source))
     known = is_spark_frame(source) or isinstance(getattr(source, "schema", source), pa.Schema)
     return source if known or not hasattr(source, "__arrow_c_stream__") else pa.table(source)
 
@@ -527,7 +587,8 @@ def _dialect(sources: Iterable[Any]) -> Dialect:
         if type(session).__module__.startswith("pyspark.sql") and hasattr(session, "conf"):
             kind = session.conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ")
             zone = zone_named(str(session.conf.get("spark.sql.session.timeZone")))
-            return Dialect(zone, kind != "TIMESTAMP_NTZ")
+            ansi = str(session.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+            return Dialect(zone, kind != "TIMESTAMP_NTZ", ansi)
     return PLAIN
 
 

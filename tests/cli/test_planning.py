@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +109,15 @@ def test_calibrate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, cost in json.loads(path.read_text()).items():
         assert getattr(found, name) == cost
         assert f"{name:<8} {1e9 * cost:12.2f} ns" in out
+
+
+def test_the_page_on_statistics_has_a_file_that_works(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text()
+    (data,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (command,) = re.findall(r"```\n(plait plan .*?)```", page, re.DOTALL)
+    (tmp_path / "stats.json").write_text(data)
+    arguments = [str(tmp_path / a) if a == "stats.json" else a for a in shlex.split(command)[1:]]
+    assert main(arguments) == 0
+    assert "assumed" in capsys.readouterr().out

@@ -23,6 +23,7 @@ from plait.query.expr import OPERATORS, Call, Cast, Column, Expr, Literal
 from plait.query.query import Field, Output, Query, Stream, make_query, narrowed
 from plait.query.serde import query_from_dict, query_to_dict
 from plait.query.sql import parse_query
+from plait.query.values.functions import FUNCTIONS
 from plait.workshop.laws.histories import cases, crowds
 from plait.workshop.laws.queries import plain_queries, queries
 
@@ -144,13 +145,45 @@ def test_instants_in_a_zone() -> None:
 
 def test_round_trip_of_every_operator() -> None:
     k, s, two = Column("a", "k"), Column("a", "s"), Literal(2, pa.int64())
-    yes = Call("is_null", (k,))
+    yes, ts, part = Call("is_null", (k,)), Column("a", "ts"), Literal("a", pa.string())
+    day = Cast(ts, pa.date32())
+    of_dates = (
+        *("day", "dayname", "dayofweek", "dayofyear", "last_day", "month", "monthname", "quarter"),
+        *("unix_date", "weekday", "weekofyear", "year", "yearofweek"),
+    )
+    of_texts = (
+        *("ascii", "bit_length", "initcap", "length", "lower", "ltrim", "octet_length", "reverse"),
+        *("rtrim", "trim", "unhex", "upper"),
+    )
+    of_two_texts = (
+        *("concat_ws", "contains", "endswith", "find_in_set", "levenshtein", "locate"),
+        *("regexp_count", "regexp_substr", "replace", "rlike", "startswith"),
+    )
     special: dict[str, tuple[Expr, ...]] = {
         **dict.fromkeys(("and", "or"), (yes, yes)),
         "not": (yes,),
-        **dict.fromkeys(("neg", "abs", "floor", "ceil", "is_null"), (k,)),
-        **dict.fromkeys(("lower", "upper", "trim", "length"), (s,)),
-        "unix_micros": (Column("a", "ts"),),
+        **dict.fromkeys(of_dates, (day,)),
+        **dict.fromkeys(of_texts, (s,)),
+        **dict.fromkeys(of_two_texts, (s, part)),
+        **dict.fromkeys(("substring_index", "split_part", "overlay"), (s, part, two)),
+        **dict.fromkeys(("translate", "regexp_replace"), (s, part, part)),
+        **dict.fromkeys(("lpad", "rpad", "repeat", "right", "sha2"), (s, two)),
+        **dict.fromkeys(("hour", "minute", "second", "second_with_fraction"), (ts,)),
+        **dict.fromkeys(("unix_micros", "unix_millis", "unix_seconds"), (ts,)),
+        **dict.fromkeys(("date_add", "add_months"), (day, two)),
+        "datediff": (day, day),
+        **dict.fromkeys(("next_day", "trunc"), (day, part)),
+        "make_date": (k, two, two),
+        "make_timestamp": (k, two, two, two, two, two),
+        "months_between": (ts, ts),
+        "date_trunc": (part, ts),
+        **dict.fromkeys(("date_format", "parse_timestamp"), (ts, Literal("dd", pa.string()))),
+        "parse_timestamp": (s, Literal("dd", pa.string())),
+        "regexp_extract": (s, Literal("(a)", pa.string())),
+        "width_bucket": (k, two, k, two),
+        **dict.fromkeys(("md5", "sha1", "crc32", "base64"), (s,)),
+        "plus_days": (ts, Literal(dt.timedelta(days=1), pa.duration("us"))),
+        "java_integer": (k, Literal(32, pa.int64())),
         "like": (s, Literal("a%", pa.string())),
         "concat": (s, s, s),
         "case": (yes, k, yes, two, k),
@@ -159,7 +192,12 @@ def test_round_trip_of_every_operator() -> None:
         "substring": (s, two, two),
         "field": (Column("a", "st"), Literal("x", pa.string())),
     }
-    calls = tuple(Call(op, special.get(op, (k, two))) for op in sorted(OPERATORS))
+
+    def arguments(op: str) -> tuple[Expr, ...]:
+        few = op in FUNCTIONS and FUNCTIONS[op].most == 1
+        return special.get(op, (k,) if few or op in ("neg", "is_null", "try") else (k, two))
+
+    calls = tuple(Call(op, arguments(op)) for op in sorted(OPERATORS))
     struct = Field("st", pa.struct([("x", pa.int64())]))
     query = query_of(payload=(struct,), select=calls)
     assert again(query) == query

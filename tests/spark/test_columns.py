@@ -47,6 +47,12 @@ def conditions() -> list[Column]:
         a.cast("int") == b.cast("int"),
         F.lit(True) & (a > float("-inf")),
         F.col("a.s") == F.lit(None),
+        F.col("a.s").substr(1, 2) == F.upper(F.concat_ws("", F.col("b.s"))),
+        F.col("a.s").startswith("s") | F.col("b.s").rlike(r"^\w+$") | F.col("b.s").ilike("X"),
+        F.regexp_replace("a.s", r"[aeiou]", "<$0>") == F.lpad("b.s", 3, "*"),
+        F.date_trunc("hour", "a.ts") == F.to_timestamp(F.lit("2024-01-01 00:00:00")),
+        F.year("a.ts") + F.datediff("a.ts", "b.ts") == F.col("a.order").bitwiseAND(7) + 2024,
+        F.coalesce(F.nullif(F.col("a.s"), F.lit("x")), F.md5("b.s")) > F.hex("b.k"),
     ]
 
 

@@ -94,7 +94,9 @@ PlanFileOption = Annotated[
 StatsOption = Annotated[
     Path | None,
     typer.Option(
-        "--stats", metavar="JSON", help="What is known of the streams: rates and selectivities."
+        "--stats",
+        metavar="JSON",
+        help="What is known of the streams, as docs/statistics.md says.",
     ),
 ]
 CpuOption = Annotated[

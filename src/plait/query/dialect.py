@@ -20,11 +20,13 @@ class Dialect:
     """How a text of SQL is to be read.
 
     `zone` is the session's time zone, None where there is no session. `instants` says whether the
-    type TIMESTAMP means instants (`spark.sql.timestampType`).
+    type TIMESTAMP means instants (`spark.sql.timestampType`), and `ansi` whether a number that does
+    not fit is an error, which is null here (`spark.sql.ansi.enabled`).
     """
 
     zone: str | None = None
     instants: bool = True
+    ansi: bool = True
 
     @property
     def timestamp_zone(self) -> str | None:

@@ -4,7 +4,8 @@
 (`plait.query.expr` says why). Truth is three-valued: AND, OR and NOT are Kleene's.
 
 *Cost.* Each operator is one pass over its columns in compiled code; rows are visited one by one
-only for casts from strings, for decimals that must be rounded, and for rows that overflow.
+only for casts from strings, for decimals that must be rounded, for rows that overflow, and for
+functions that Arrow has no kernel for, which are computed once per distinct value where they can.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ import pyarrow.types as pt
 from plait.errors import TypeMismatch
 from plait.query.expr import ARITHMETIC, COMPARISONS, Call, Cast, Column, Expr, Literal
 from plait.query.values import text
-from plait.query.values.arithmetic import absolute, arithmetic, negate, round_half_up, whole
-from plait.query.values.compare import compare, extreme, member
-from plait.query.values.convert import convert, rescale
+from plait.query.values.arithmetic import arithmetic, negate
+from plait.query.values.compare import compare, member
+from plait.query.values.convert import convert
 from plait.query.values.forms import Unfit, Value, as_boolean, decoded, spread
+from plait.query.values.functions import FUNCTIONS, apply
 from plait.query.values.unify import unify
 
 
@@ -98,8 +100,8 @@ def _apply(call: Call, v: list[Value]) -> Value:
         return compare(op, v[0], v[1])
     if op in ARITHMETIC:
         return arithmetic(op, v[0], v[1])
-    if op in _UNARY:
-        return _UNARY[op](v[0])
+    if op in FUNCTIONS:
+        return apply(op, v)
     match op:
         case "and":
             return _fold(pc.and_kleene, v)
@@ -108,24 +110,19 @@ def _apply(call: Call, v: list[Value]) -> Value:
         case "in":
             return member(v[0], v[1:])
         case "like":
-            return text.like(v[0], v[1])
+            return text.like(*v)
         case "field":
             return _field(v[0], v[1])
         case "case":
             return _case(v)
-        case "coalesce":
-            common = unify([x.type for x in v])
-            return pc.coalesce(*(convert(x, common) for x in v))
-        case "greatest" | "least":
-            return extreme(op, v)
-        case "concat":
-            return text.concat(v)
-        case "floor" | "ceil":
-            return whole(op, v[0])
-        case "round":
-            return round_half_up(v[0], v[1] if len(v) > 1 else None)
-        case "substring":
-            return text.substring(v[0], v[1], v[2] if len(v) > 2 else None)
+        case "not":
+            return pc.invert(as_boolean(v[0]))
+        case "neg":
+            return negate(v[0])
+        case "is_null":
+            return pc.is_null(v[0])
+        case "try":
+            return v[0]
     raise AssertionError(f"operator {op} has no meaning")
 
 
@@ -152,25 +149,3 @@ def _field(value: Value, name: Value) -> Value:
     if not pt.is_struct(value.type) or value.type.get_field_index(field) < 0:
         raise Unfit(f"only a struct with a field {field!r} has one")
     return decoded(pc.struct_field(value, value.type.get_field_index(field)))
-
-
-def unix_micros(value: Value) -> Value:
-    """Microseconds since 1970-01-01 UTC, rounded down."""
-    if pt.is_null(value.type):
-        return pc.cast(value, pa.int64())
-    if not pt.is_timestamp(value.type):
-        raise Unfit("unix_micros takes a timestamp; cast it to one")
-    return pc.cast(rescale(value, pa.timestamp("us", value.type.tz)), pa.int64())
-
-
-_UNARY: dict[str, Callable[[Value], Value]] = {
-    "not": lambda v: pc.invert(as_boolean(v)),
-    "neg": negate,
-    "abs": absolute,
-    "is_null": pc.is_null,
-    "length": text.length,
-    "lower": text.lower,
-    "upper": text.upper,
-    "trim": text.trim,
-    "unix_micros": unix_micros,
-}

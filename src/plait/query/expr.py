@@ -21,30 +21,13 @@ import pyarrow as pa
 
 from plait.query.durations import show_micros
 from plait.query.names import quoted
+from plait.query.values.functions import FUNCTIONS
 
 COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "nseq": "<=>"}
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%"}
 LOGIC = {"and": "AND", "or": "OR"}
-FUNCTIONS = frozenset(
-    {
-        "abs",
-        "ceil",
-        "coalesce",
-        "concat",
-        "floor",
-        "greatest",
-        "least",
-        "length",
-        "lower",
-        "round",
-        "substring",
-        "trim",
-        "unix_micros",
-        "upper",
-    }
-)
-OTHERS = frozenset({"not", "neg", "is_null", "in", "like", "case", "field"})
-OPERATORS = frozenset(COMPARISONS) | frozenset(ARITHMETIC) | frozenset(LOGIC) | FUNCTIONS | OTHERS
+OTHERS = frozenset({"not", "neg", "is_null", "in", "like", "case", "field", "try"})
+OPERATORS = frozenset({*COMPARISONS, *ARITHMETIC, *LOGIC, *FUNCTIONS, *OTHERS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +98,10 @@ class Call:
     """An operator or function of `OPERATORS` applied to arguments.
 
     `case` takes condition, value, condition, value, ..., default. `in` takes the value and then
-    the list. `neg`, `not`, `is_null` take one argument, `like` a value and a literal pattern.
-    `round` takes a value and an optional literal number of digits, `substring` a value, a 1-based
-    start and an optional length, `field` a struct and the literal name of one of its fields.
+    the list. `neg`, `not`, `is_null` take one argument, `like` a value and a literal pattern, and
+    perhaps the character that escapes. `field` takes a struct and the literal name of one of its
+    fields, `try` an expression that is null where it has no value, whatever the session says.
+    Functions are those of the table `FUNCTIONS`.
 
     >>> double = Call("mul", (Column("q", "bid"), Literal(2, pa.int64())))
     >>> str(Call("gt", (Column("t", "price"), double)))
@@ -183,12 +167,15 @@ def _text(call: Call) -> str:
         # Two signs would begin a comment, and the sign of a constant is part of it.
         text = inner(a[0], binding)
         return f"-({text})" if isinstance(a[0], Literal) or text.startswith("-") else f"-{text}"
+    if call.op == "try":
+        return inner(a[0], 9)
     if call.op == "is_null":
         return f"{inner(a[0], binding + 1)} IS NULL"
     if call.op == "in":
         return f"{inner(a[0], binding + 1)} IN ({', '.join(map(str, a[1:]))})"
     if call.op == "like":
-        return f"{inner(a[0], binding + 1)} LIKE {a[1]}"
+        escape = f" ESCAPE {a[2]}" if a[2:] else ""
+        return f"{inner(a[0], binding + 1)} LIKE {a[1]}{escape}"
     if call.op == "field":
         name = a[1].value if isinstance(a[1], Literal) else a[1]
         return f"{inner(a[0], 9)}.{quoted(str(name))}"

@@ -48,6 +48,7 @@ from plait.query.expr import (
 from plait.query.query import Equality, Field, Lateness, Output, Query, Stream, make_query
 from plait.query.reading import Reader, shown
 from plait.query.typenames import type_from_data, type_to_data
+from plait.query.values.functions import FUNCTIONS
 
 VERSION = 1
 _READ = Reader(QueryError)
@@ -222,15 +223,13 @@ def _column(data: object, path: str) -> Column:
 
 
 _ARGUMENTS: dict[str, tuple[int, float]] = {
-    **dict.fromkeys(OPERATORS, (1, 1)),
-    "field": (2, 2),
-    **dict.fromkeys([*COMPARISONS, *ARITHMETIC, "like"], (2, 2)),
+    **{name: (function.least, function.most) for name, function in FUNCTIONS.items()},
+    **dict.fromkeys(("not", "neg", "is_null", "try"), (1, 1)),
+    **dict.fromkeys([*COMPARISONS, *ARITHMETIC, "field"], (2, 2)),
     **dict.fromkeys(LOGIC, (2, math.inf)),
-    **dict.fromkeys(("coalesce", "concat", "greatest", "least"), (1, math.inf)),
     "in": (2, math.inf),
+    "like": (2, 3),
     "case": (3, math.inf),
-    "round": (1, 2),
-    "substring": (2, 3),
 }
 """The fewest and most arguments of each operator."""
 

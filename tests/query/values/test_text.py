@@ -34,7 +34,6 @@ def test_characters_are_not_bytes() -> None:
     assert text.length(pa.array(["ñ"])).to_pylist() == [1]
     assert text.length(pa.array(["ñ".encode()])).to_pylist() == [2]
     assert text.upper(pa.array(["ñß"])).to_pylist() == ["ÑSS"]
-    assert text.trim(pa.array(["  a\t "])).to_pylist() == ["a\t"]
 
 
 @pytest.mark.parametrize(

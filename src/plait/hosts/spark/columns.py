@@ -31,10 +31,15 @@ _INFIX = {
     "*": "*",
     "/": "/",
     "%": "%",
+    "&": "&",
+    "|": "|",
+    "^": "^",
     "like": "LIKE",
+    "ilike": "ILIKE",
+    "rlike": "RLIKE",
     "||": "||",
 }
-_PREFIX = {"not": "NOT", "!": "NOT", "negative": "-"}
+_PREFIX = {"not": "NOT", "!": "NOT", "negative": "-", "~": "~"}
 _SUFFIX = {"isnull": "IS NULL", "isnotnull": "IS NOT NULL"}
 _REMEDY = 'write it as text, for example "trades.sym = quotes.sym"'
 

@@ -14,7 +14,8 @@ from plait.query.differences import constraints, kept
 from plait.query.evaluate import evaluate, type_of
 from plait.query.expr import Call, Column, Expr, conjuncts, streams_of
 from plait.query.query import Stream, as_equality, check_condition
-from plait.query.sql.expressions import Translation
+from plait.query.sql.expressions import Translation, type_in
+from plait.query.sql.on_spark import on_spark
 from plait.query.sql.source import SqlText, refusing_endless_nesting
 
 
@@ -97,7 +98,11 @@ def split(
             for expr in part.conjuncts:
                 implied = constraints(expr, streams)
                 bounds += implied
-                conditions += kept(expr, streams) if implied else (expr,)
+                conditions += (
+                    kept(expr, streams)
+                    if implied
+                    else (on_spark(expr, lambda c: type_in(streams, c), source.dialect),)
+                )
     return conditions, bounds
 
 

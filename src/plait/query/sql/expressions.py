@@ -9,12 +9,13 @@ from sqlglot import exp
 
 from plait.errors import TypeMismatch, UnknownColumn, did_you_mean
 from plait.query.evaluate import type_of
-from plait.query.expr import FUNCTIONS, Call, Column, Expr, Literal
+from plait.query.expr import Call, Cast, Column, Expr, Literal
 from plait.query.query import Stream, resolve, stream_index
-from plait.query.sql.literals import cast, in_zone, interval, negated, number
+from plait.query.sql import functions
+from plait.query.sql.functions import NULL
+from plait.query.sql.literals import BYTES, cast, in_zone, interval, negated, number
 from plait.query.sql.source import SqlText
-
-NULL = Literal(None, pa.null())
+from plait.query.values.forms import is_bytes
 
 _BINARY: Mapping[type[exp.Expr], str] = {
     exp.EQ: "eq",
@@ -32,21 +33,12 @@ _BINARY: Mapping[type[exp.Expr], str] = {
     exp.And: "and",
     exp.Or: "or",
 }
-_UNARY: Mapping[type[exp.Expr], str] = {
-    exp.Abs: "abs",
-    exp.Ceil: "ceil",
-    exp.Floor: "floor",
-    exp.Length: "length",
-    exp.Lower: "lower",
-    exp.Trim: "trim",
-    exp.UnixMicros: "unix_micros",
-    exp.Upper: "upper",
-}
-_LISTS: Mapping[type[exp.Expr], str] = {
-    exp.Coalesce: "coalesce",
-    exp.Concat: "concat",
-    exp.Greatest: "greatest",
-    exp.Least: "least",
+_BITS: Mapping[type[exp.Expr], str] = {
+    exp.BitwiseAnd: "and_bits",
+    exp.BitwiseOr: "or_bits",
+    exp.BitwiseXor: "xor_bits",
+    exp.BitwiseLeftShift: "shiftleft",
+    exp.BitwiseRightShift: "shiftright",
 }
 _FLAGS = frozenset(
     # How sqlglot would write the node in other dialects; the meaning here is Spark's.
@@ -67,10 +59,6 @@ _SPOKEN: Mapping[type[exp.Expr], str] = {
     exp.WithinGroup: "WITHIN GROUP",
     exp.Alias: "AS within an expression",
     exp.Aliases: "AS within an expression",
-    exp.RegexpLike: "RLIKE",
-    exp.ILike: "ILIKE",
-    exp.IntDiv: "DIV",
-    exp.Escape: "LIKE ... ESCAPE",
     exp.Lambda: "a lambda",
     exp.Collate: "COLLATE",
     exp.Any: "ANY",
@@ -80,7 +68,6 @@ _SPOKEN: Mapping[type[exp.Expr], str] = {
 }
 _PARTS = ("catalog", "db", "table", "this")
 """The parts of a name with dots, as sqlglot calls them, from the left."""
-_REMEDY = f"supported functions: {', '.join(sorted(FUNCTIONS))}, case, if, nullif, cast"
 
 
 class Translation:
@@ -105,16 +92,11 @@ class Translation:
             if self.source.dialect.zone is not None and kind in (exp.Add, exp.Sub):
                 self._check_dates(node, pair)
             return Call(_BINARY[kind], pair)
-        if kind in _UNARY:
-            self.only(node, "this")
-            return Call(_UNARY[kind], (self.part(node, "this"),))
-        if kind is exp.Concat and "start" not in node.meta:
-            return self.adjacent(node)
-        if kind in _LISTS:
+        if kind is exp.Anonymous:
             self.only(node, "this", "expressions")
-            parts = [node.this] if node.args.get("this") is not None else []
-            args = tuple(self.expression(arg) for arg in [*parts, *node.expressions])
-            return Call(_LISTS[kind], self.shown(args) if kind is exp.Concat else args)
+            return functions.call(self, node)
+        if kind in _BITS:
+            return self.bits(node)
         if kind in _SPECIAL:
             return _SPECIAL[kind](self, node)
         self.refuse(node)
@@ -126,9 +108,63 @@ class Translation:
         if zone is None:
             return tuple(args)
         types = [type_of(arg, self.type_of) for arg in args]
+        if any(map(is_bytes, types)) and not all(is_bytes(t) or pa.types.is_null(t) for t in types):
+            self.source.refuse("a BINARY among strings", 0, remedy=BYTES)
         return tuple(
             in_zone(a, type_, pa.string(), zone) for a, type_ in zip(args, types, strict=True)
         )
+
+    def tried(self, expr: Expr) -> Expr:
+        """An expression that is null where it has no value, also where ANSI is off."""
+        dialect = self.source.dialect
+        return expr if dialect.ansi or dialect.zone is None else Call("try", (expr,))
+
+    def kind(self, expr: Expr) -> pa.DataType:
+        """The type of an expression."""
+        return type_of(expr, self.type_of)
+
+    def as_type(self, expr: Expr, target: pa.DataType) -> Expr:
+        """The expression cast to a type, by the session's clocks; as it is if it has the type."""
+        type_ = self.kind(expr)
+        if type_ == target:
+            return expr
+        return Cast(in_zone(expr, type_, target, self.source.dialect.zone), target)
+
+    def moment(self, expr: Expr, kind: str) -> Expr:
+        """A value as a `date`, as an `instant`, or as what clocks show (`clock`).
+
+        Without a session there is no zone in which a clock's time would be an instant.
+        """
+        if kind == "date":
+            return self.as_type(expr, pa.date32())
+        zone, type_ = self.source.dialect.zone, self.kind(expr)
+        if pa.types.is_timestamp(type_) and (zone is None or (kind == "clock" and not type_.tz)):
+            return expr
+        return self.as_type(expr, pa.timestamp("us", zone))
+
+    def like(
+        self, node: exp.Expr, value: Expr, pattern: Expr, *escape: Expr, folded: bool = False
+    ) -> Expr:
+        """LIKE, or ILIKE if the case of letters does not count."""
+        if not isinstance(pattern, Literal) or not all(isinstance(e, Literal) for e in escape):
+            self.source.refuse(
+                "LIKE with a pattern that is no constant", node, remedy="quote the pattern"
+            )
+        if folded:
+            value = Call("lower", (value,))
+            if isinstance(pattern.value, str):
+                pattern = Literal(pattern.value.lower(), pattern.type)
+        return Call("like", (value, pattern, *escape))
+
+    def bits(self, node: exp.Expr) -> Expr:
+        """`&`, `|`, `^` and shifts; which of several goes first must be said."""
+        self.only(node, "this", "expression")
+        for side in (node.this, node.args["expression"]):
+            if type(side) in _BITS and type(side) is not type(node):
+                self.source.refuse(
+                    "a mixture of &, |, ^ and shifts", node, remedy="use parentheses"
+                )
+        return Call(_BITS[type(node)], (self.part(node, "this"), self.part(node, "expression")))
 
     def _check_dates(self, node: exp.Expr, pair: Sequence[Expr]) -> None:
         """On Spark a DATE and an INTERVAL make a DATE or a TIMESTAMP; here they do neither."""
@@ -167,7 +203,9 @@ class Translation:
                 remedy="Plait joins; aggregate the results afterwards",
             )
         if isinstance(node, exp.Func) and type(node) not in _SPOKEN:
-            self.source.refuse(f"the function {spoken(self.source, node)}", node, remedy=_REMEDY)
+            self.source.refuse(
+                f"the function {spoken(self.source, node)}", node, remedy=functions.BEFORE
+            )
         self.source.refuse(spoken(self.source, node), node)
 
     def column(self, node: exp.Expr) -> Expr:
@@ -219,12 +257,17 @@ class Translation:
 
     def type_of(self, column: Column) -> pa.DataType:
         """The type of a column."""
-        return self.streams[stream_index(self.streams, column.stream)].type_of(column.name)
+        return type_in(self.streams, column)
 
     def _bare(self, name: str) -> Column:
         every = list(dict.fromkeys(f.name for s in self.streams for f in s.fields))
         exact = spelled(name, every)
         return resolve(self.streams, exact, self.merged.get(exact))
+
+
+def type_in(streams: Sequence[Stream], column: Column) -> pa.DataType:
+    """The type of a column of one of the streams."""
+    return streams[stream_index(streams, column.stream)].type_of(column.name)
 
 
 def spelled(name: str, known: Sequence[str]) -> str:
@@ -282,20 +325,44 @@ def _in(t: Translation, node: exp.Expr) -> Expr:
     t.only(node, "this", "expressions")
     if not node.expressions:
         t.source.refuse("IN without a list", node, remedy="write IN (1, 2)")
-    listed = [t.expression(item) for item in node.expressions]
+    listed = [_constant(t.expression(item)) for item in node.expressions]
     for item, place in zip(listed, node.expressions, strict=True):
         if not isinstance(item, Literal):
             t.source.refuse(f"{item} in the list of IN", place, remedy="it takes constants only")
     return Call("in", (t.part(node, "this"), *listed))
 
 
+def _constant(expr: Expr) -> Expr:
+    """1L is a constant, too, although its type is written beside it."""
+    match expr:
+        case Cast(Literal() as inner, type_) if type_ == inner.type:
+            return inner
+    return expr
+
+
 def _like(t: Translation, node: exp.Expr) -> Expr:
     t.only(node, "this", "expression", "negate")
-    pattern = t.part(node, "expression")
-    if not isinstance(pattern, Literal):
-        t.source.refuse("LIKE with a pattern that is no constant", node, remedy="quote the pattern")
-    like = Call("like", (t.part(node, "this"), pattern))
+    folded = isinstance(node, exp.ILike)
+    like = t.like(node, t.part(node, "this"), t.part(node, "expression"), folded=folded)
     return Call("not", (like,)) if node.args.get("negate") else like
+
+
+def _escape(t: Translation, node: exp.Expr) -> Expr:
+    inner = node.this
+    if not isinstance(inner, exp.Like | exp.ILike):
+        t.refuse(node)
+    t.only(inner, "this", "expression", "negate")
+    parts = (t.part(inner, "this"), t.part(inner, "expression"), t.part(node, "expression"))
+    like = t.like(inner, *parts, folded=isinstance(inner, exp.ILike))
+    return Call("not", (like,)) if inner.args.get("negate") else like
+
+
+def _pair(op: str) -> Callable[[Translation, exp.Expr], Expr]:
+    def build(t: Translation, node: exp.Expr) -> Expr:
+        t.only(node, "this", "expression")
+        return Call(op, (t.part(node, "this"), t.part(node, "expression")))
+
+    return build
 
 
 def _between(t: Translation, node: exp.Expr) -> Expr:
@@ -323,22 +390,13 @@ def _if(t: Translation, node: exp.Expr) -> Expr:
     return Call("case", (t.part(node, "this"), t.part(node, "true"), other))
 
 
-def _nullif(t: Translation, node: exp.Expr) -> Expr:
-    t.only(node, "this", "expression")
-    value = t.part(node, "this")
-    return Call("case", (Call("eq", (value, t.part(node, "expression"))), NULL, value))
-
-
 def _cast(t: Translation, node: exp.Expr) -> Expr:
     t.only(node, "this", "to")
     assert isinstance(node, exp.Cast)
-    return cast(t.source, node, t.part(node, "this"), t.type_of)
-
-
-def _round(t: Translation, node: exp.Expr) -> Expr:
-    t.only(node, "this", "decimals")
-    digits = () if node.args.get("decimals") is None else (t.part(node, "decimals"),)
-    return Call("round", (t.part(node, "this"), *digits))
+    made = cast(t.source, node, t.part(node, "this"), t.type_of)
+    # sqlglot has one class for CAST and TRY_CAST of Spark, and this mark.
+    tried = bool(node.args.get("safe")) and not isinstance(made, Literal)
+    return t.tried(made) if tried else made
 
 
 def _substring(t: Translation, node: exp.Expr) -> Expr:
@@ -347,6 +405,32 @@ def _substring(t: Translation, node: exp.Expr) -> Expr:
         t.source.refuse("SUBSTRING without a start", node)
     count = () if node.args.get("length") is None else (t.part(node, "length"),)
     return Call("substring", (t.part(node, "this"), t.part(node, "start"), *count))
+
+
+def _parts(op: str, *names: str, optional: int = 0) -> Callable[[Translation, exp.Expr], Expr]:
+    """A function that sqlglot reads in a syntax of its own: the arguments have these names."""
+
+    def build(t: Translation, node: exp.Expr) -> Expr:
+        t.only(node, *names)
+        given = [name for name in names if node.args.get(name) is not None]
+        if len(given) < len(names) - optional:
+            t.source.refuse(f"{spoken(t.source, node)} with {len(given)} arguments", node)
+        return Call(op, tuple(t.part(node, name) for name in given))
+
+    return build
+
+
+def _trim(t: Translation, node: exp.Expr) -> Expr:
+    t.only(node, "this", "expression", "position")
+    side = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), "trim")
+    signs = (t.part(node, "expression"),) if node.args.get("expression") is not None else ()
+    return Call(side, (t.part(node, "this"), *signs))
+
+
+def _extract(t: Translation, node: exp.Expr) -> Expr:
+    t.only(node, "this", "expression")
+    with t.source.placing(node):
+        return functions.extracted(t, node, node.this.name, t.part(node, "expression"))
 
 
 def _interval(t: Translation, node: exp.Expr) -> Expr:
@@ -360,17 +444,23 @@ def _distinct_from(t: Translation, node: exp.Expr) -> Expr:
 
 _SPECIAL: Mapping[type[exp.Expr], Callable[[Translation, exp.Expr], Expr]] = {
     exp.Between: _between,
+    exp.BitwiseNot: _parts("not_bits", "this"),
     exp.Boolean: lambda t, node: Literal(bool(node.this), pa.bool_()),
     exp.Case: _case,
     exp.Cast: _cast,
     exp.Column: Translation.column,
+    exp.Concat: Translation.adjacent,
     exp.Dot: Translation.dot,
     exp.DPipe: lambda t, node: Call(
         "concat", t.shown((t.part(node, "this"), t.part(node, "expression")))
     ),
+    exp.Escape: _escape,
+    exp.Extract: _extract,
     exp.HexString: _hex,
     exp.If: _if,
+    exp.ILike: _like,
     exp.In: _in,
+    exp.IntDiv: _pair("intdiv"),
     exp.Interval: _interval,
     exp.Is: _is,
     exp.Like: _like,
@@ -379,10 +469,12 @@ _SPECIAL: Mapping[type[exp.Expr], Callable[[Translation, exp.Expr], Expr]] = {
     exp.Not: lambda t, node: Call("not", (t.part(node, "this"),)),
     exp.Null: lambda t, node: NULL,
     exp.NullSafeNEQ: _distinct_from,
-    exp.Nullif: _nullif,
+    exp.Overlay: _parts("overlay", "this", "expression", "from_", "for_", optional=1),
     exp.Paren: lambda t, node: t.part(node, "this"),
     exp.RawString: lambda t, node: Literal(node.this, pa.string()),
-    exp.Round: _round,
+    exp.RegexpLike: _pair("rlike"),
+    exp.StrPosition: _parts("locate", "substr", "this", "position", optional=1),
     exp.Substring: _substring,
+    exp.Trim: _trim,
     exp.TryCast: _cast,
 }

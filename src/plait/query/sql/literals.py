@@ -16,7 +16,7 @@ from plait.query.evaluate import type_of
 from plait.query.expr import Cast, Column, Expr, Literal
 from plait.query.sql.source import SqlText
 from plait.query.values.convert import convert, has_zone
-from plait.query.values.forms import Unfit
+from plait.query.values.forms import Unfit, is_bytes, is_number, is_text
 
 _D = exp.DataType.Type
 _TYPES = {
@@ -39,6 +39,8 @@ _TYPES = {
 """TIMESTAMP has no zone where there is no session: on Spark it has that of the session."""
 
 _SPARKS_TIMESTAMPS = (_D.TIMESTAMP, _D.TIMESTAMPTZ, _D.TIMESTAMPLTZ)
+
+BYTES = "bytes that are no UTF-8 would be lost; use hex(), base64(), or a cast before the join"
 
 _INSTANT = pa.timestamp("us", "UTC")
 _SPAN = ("DAY", "HOUR", "MINUTE", "SECOND")
@@ -90,7 +92,19 @@ def cast(
     """
     target = sql_type(source, node.to, node)
     zone = source.dialect.zone
-    operand = in_zone(operand, type_of(operand, lookup), target, zone)
+    given = type_of(operand, lookup)
+    if zone is not None and is_bytes(given) and is_text(target):
+        source.refuse("a cast of BINARY to STRING", node, remedy=BYTES)
+    if zone is not None and _clock_and_number(given, target):
+        source.refuse(
+            "a cast between TIMESTAMP_NTZ and a number",
+            node,
+            remedy="go through TIMESTAMP, as on Spark",
+        )
+    operand = in_zone(operand, given, target, zone)
+    if zone is not None and isinstance(operand, Literal) and given == target == pa.int64():
+        # On Spark 1 is an INT and 1L a BIGINT.
+        return Cast(operand, target)
     if not isinstance(operand, Literal):
         return Cast(operand, target)
     typed = not isinstance(node, exp.TryCast) and pa.types.is_temporal(target)
@@ -110,6 +124,11 @@ def cast(
     if pa.types.is_timestamp(target) and target.tz is not None:
         value, target = convert(value, _INSTANT), _INSTANT
     return Literal(value.as_py(), target)
+
+
+def _clock_and_number(*types: pa.DataType) -> bool:
+    clock = any(pa.types.is_timestamp(t) and t.tz is None for t in types)
+    return clock and any(map(is_number, types))
 
 
 def in_zone(operand: Expr, type_: pa.DataType, target: pa.DataType, zone: str | None) -> Expr:

@@ -14,6 +14,7 @@ from plait.query.evaluate import type_of
 from plait.query.expr import Call, Column, Expr, Literal
 from plait.query.query import Output, Stream, stream_index
 from plait.query.sql.expressions import Translation, spelled
+from plait.query.sql.on_spark import on_spark
 from plait.query.sql.source import SqlText, refusing_endless_nesting
 
 _LEAD = "SELECT "
@@ -21,10 +22,11 @@ _LEAD = "SELECT "
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A selected expression, with its alias if it has one."""
+    """A selected expression, with its alias if it has one, and as Spark computes it."""
 
     expr: Expr
     alias: str | None
+    meant: Expr
 
 
 def parse_output(text: str, streams: Sequence[Stream], dialect: Dialect = PLAIN) -> list[Output]:
@@ -84,12 +86,9 @@ def items_of(translation: Translation, node: exp.Expr) -> Iterator[Item]:
         return
     expr = translation.expression(node)
     with source.placing(node):
-        type_of(expr, lambda c: _type(translation.streams, c))
-    yield Item(expr, alias)
-
-
-def _type(streams: Sequence[Stream], column: Column) -> object:
-    return streams[stream_index(streams, column.stream)].type_of(column.name)
+        type_of(expr, translation.type_of)
+        meant = on_spark(expr, translation.type_of, source.dialect)
+    yield Item(expr, alias, meant)
 
 
 def _star(translation: Translation, owner: exp.Expr | None) -> Iterator[Item]:
@@ -103,7 +102,8 @@ def _star(translation: Translation, owner: exp.Expr | None) -> Iterator[Item]:
             # SELECT * shows a column of JOIN ... USING once.
             if owner is None and translation.merged.get(field.name, stream.name) != stream.name:
                 continue
-            yield Item(Column(stream.name, field.name), None)
+            column = Column(stream.name, field.name)
+            yield Item(column, None, column)
 
 
 def name_items(items: Sequence[Item]) -> list[Output]:
@@ -113,9 +113,9 @@ def name_items(items: Sequence[Item]) -> list[Output]:
     """
     taken = Counter(_first_name(item) for item in items)
     return [
-        Output(f"{item.expr.stream}_{item.expr.name}", item.expr)
+        Output(f"{item.expr.stream}_{item.expr.name}", item.meant)
         if isinstance(item.expr, Column) and item.alias is None and taken[item.expr.name] > 1
-        else Output(_first_name(item), item.expr)
+        else Output(_first_name(item), item.meant)
         for item in items
     ]
 

@@ -8,17 +8,36 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NoReturn, ParamSpec, TypeVar
+from typing import ClassVar, NoReturn, ParamSpec, TypeVar
 
 import sqlglot
 from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.spark import SparkParser
 
 from plait.errors import QueryError, UnsupportedSql
 from plait.query.dialect import PLAIN, Dialect
 
-DIALECT = "spark"
 
+class SparkCalls(Spark):
+    """Spark's dialect, in which a call of a function is its name and its arguments, as written."""
+
+    class Parser(SparkParser):
+        """The parser without sqlglot's own meaning of functions."""
+
+        FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
+            name: SparkParser.FUNCTION_PARSERS[name]
+            for name in (
+                *("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTR", "SUBSTRING"),
+                "TRIM",
+            )
+        }
+        """Those whose arguments have a syntax of their own."""
+
+
+DIALECT = SparkCalls
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -37,7 +37,7 @@ from plait.query.values.forms import (
 )
 
 _SMALLEST = -(2**63)
-_WIDE = decimal.Context(prec=800, rounding=decimal.ROUND_HALF_UP)
+WIDE = decimal.Context(prec=800, rounding=decimal.ROUND_HALF_UP)
 """Enough digits for every double, from the largest down to the 400th after the point."""
 _MOMENT_REMEDY = (
     "times take +, - with an INTERVAL, and - among themselves; intervals also * with an integer"
@@ -242,7 +242,7 @@ def whole(op: str, value: Value) -> Value:
     raise Unfit("only numbers are rounded; cast it to a number")
 
 
-def round_half_up(value: Value, digits: Value | None) -> Value:
+def round_half_up(value: Value, digits: Value | None = None) -> Value:
     """Rounded to `digits` after the point, a half away from zero.
 
     >>> round_half_up(pa.array([2.5, -2.5, 2.675]), None).to_pylist()
@@ -250,11 +250,7 @@ def round_half_up(value: Value, digits: Value | None) -> Value:
     >>> round_half_up(pa.array([2.675]), pa.scalar(2)).to_pylist()
     [2.68]
     """
-    if digits is not None and not (
-        isinstance(digits, pa.Scalar) and pt.is_integer(digits.type) and digits.is_valid
-    ):
-        raise Unfit("the number of digits is an integer literal")
-    places = 0 if digits is None else max(-400, min(400, digits.as_py()))
+    places = places_of(digits)
     if pt.is_null(value.type):
         return pc.cast(value, pa.int64())
     if isinstance(value, pa.Scalar):
@@ -267,6 +263,15 @@ def round_half_up(value: Value, digits: Value | None) -> Value:
     if pt.is_decimal(value.type):
         return decimal_round(value, max(-38, min(38, places)))
     raise Unfit("only numbers are rounded; cast it to a number")
+
+
+def places_of(digits: Value | None) -> int:
+    """The digits after the point to which a number is rounded."""
+    if digits is None:
+        return 0
+    if not (isinstance(digits, pa.Scalar) and pt.is_integer(digits.type) and digits.is_valid):
+        raise Unfit("the number of digits is an integer literal")
+    return int(max(-400, min(400, digits.as_py())))
 
 
 def _round_integers(value: pa.Array, zeros: int) -> pa.Array:
@@ -301,8 +306,8 @@ def _round_doubles(value: pa.Array, places: int) -> pa.Array:
     else:
         result, doubtful = _nearest(numbers, places)
     for i in np.flatnonzero(doubtful & ~missing(value)):
-        near = shortest(numbers[i]).quantize(Decimal(1).scaleb(-places), context=_WIDE)
-        result[i] = float(near)
+        near = shortest(numbers[i]).quantize(Decimal(1).scaleb(-places), context=WIDE)
+        result[i] = float(near) + 0.0
     return masked(result, pa.float64(), value)
 
 
@@ -314,5 +319,5 @@ def _nearest(numbers: Floats, places: int) -> tuple[Floats, Bools]:
         size = np.floor(scaled + 0.5)
         distance = np.abs(scaled - np.floor(scaled) - 0.5)
         doubtful = np.isfinite(numbers) & ((scaled >= 2.0**50) | (distance <= scaled * 2.0**-50))
-        result = np.copysign(size / power if places >= 0 else size * power, numbers)
+        result = np.sign(numbers) * (size / power if places >= 0 else size * power) + 0.0
     return np.where(np.isfinite(numbers), result, numbers), doubtful

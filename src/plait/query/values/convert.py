@@ -260,7 +260,7 @@ def _to_timestamp(value: pa.Array, target: pa.DataType) -> pa.Array | None:
         if (source.tz is None) == (target.tz is None):
             return rescale(value, target) if source.unit != target.unit else pc.cast(value, target)
         if source.tz is None:
-            return convert(_by_the_clock(value, target.tz), target)
+            return convert(by_the_clock(value, target.tz), target)
         return convert(pc.local_timestamp(value), target)
     if pt.is_date(source):
         naive = rescale(midnight(value), pa.timestamp(target.unit))
@@ -273,7 +273,7 @@ def _to_timestamp(value: pa.Array, target: pa.DataType) -> pa.Array | None:
     return None
 
 
-def _by_the_clock(value: pa.Array, zone: str) -> pa.Array:
+def by_the_clock(value: pa.Array, zone: str) -> pa.Array:
     """The instants at which the clocks of a zone showed these times.
 
     Of two, the earlier one. Times that clocks left out are counted by the clock before the change,

@@ -159,17 +159,23 @@ def _row(op: str, x: Decimal, y: Decimal, type_: pa.DataType) -> Decimal | None:
     return fitted(exact, type_.precision, type_.scale)
 
 
+def rounded_type(type_: pa.DataType, digits: int) -> pa.DataType:
+    """The type of decimals that are rounded to `digits` after the point.
+
+    >>> rounded_type(pa.decimal128(5, 2), 1)
+    Decimal128Type(decimal128(5, 1))
+    """
+    whole = type_.precision - type_.scale + 1
+    if digits < 0:
+        return pa.decimal128(min(max(whole, -digits + 1), MOST_DIGITS), 0)
+    kept = min(type_.scale, digits)
+    return pa.decimal128(min(whole + kept, MOST_DIGITS), kept)
+
+
 def decimal_round(value: Value, digits: int) -> Value:
     """Rounded half up to `digits` after the point, before it if negative."""
     value = as_decimal(value)
-    precision, scale = value.type.precision, value.type.scale
-    whole = precision - scale + 1
-    if digits < 0:
-        kept, type_ = digits, pa.decimal128(min(max(whole, -digits + 1), MOST_DIGITS), 0)
-    else:
-        kept = min(scale, digits)
-        type_ = pa.decimal128(min(whole + kept, MOST_DIGITS), kept)
-
+    kept, type_ = min(value.type.scale, digits), rounded_type(value.type, digits)
     quick = _whole_units(value, kept, type_, "half")
     if quick is not None:
         return quick

@@ -135,6 +135,20 @@ def by_row(function: Callable[..., Any], type_: pa.DataType, *values: Value) -> 
     )
 
 
+def by_value(function: Callable[..., Any], type_: pa.DataType, *values: Value) -> pa.Array:
+    """As `by_row`, but once for each distinct value where one column meets constants.
+
+    >>> by_value(lambda s, n: s * n, pa.string(), pa.array(["a", None, "a"]), pa.scalar(2))[2]
+    <pyarrow.StringScalar: 'aa'>
+    """
+    arrays = [i for i, v in enumerate(values) if not isinstance(v, pa.Scalar)]
+    if len(arrays) != 1:
+        return by_row(function, type_, *values)
+    encoded = pc.dictionary_encode(values[arrays[0]])
+    distinct = [encoded.dictionary if i == arrays[0] else v for i, v in enumerate(values)]
+    return by_row(function, type_, *distinct).take(encoded.indices)
+
+
 def is_text(type_: pa.DataType) -> bool:
     """Whether the type is a string in any encoding."""
     return bool(pt.is_string(type_) or pt.is_large_string(type_) or pt.is_string_view(type_))
@@ -171,3 +185,10 @@ def as_text(value: Value) -> Value:
     if not is_text(value.type):
         raise Unfit("only a string has this function; use CAST(... AS STRING)")
     return value
+
+
+def as_whole(value: Value) -> Value:
+    """The value as an integer of 64 bits; NULL without a type is a null integer."""
+    if pt.is_null(value.type) or pt.is_integer(value.type):
+        return pc.cast(value, pa.int64())
+    raise Unfit("this takes an integer; use CAST(... AS BIGINT)")

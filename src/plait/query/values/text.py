@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,11 +36,6 @@ def _letters(text: Value, fast: Callable[[Value], Value], full: Callable[[str], 
     return fast(text) if plain else by_row(full, text.type, text)
 
 
-def trim(value: Value) -> Value:
-    """Without spaces at both ends; other white space stays."""
-    return pc.utf8_trim(as_text(value), characters=" ")
-
-
 def length(value: Value) -> Value:
     """Characters of a string, bytes of a binary.
 
@@ -71,7 +65,7 @@ def _is_large(value: Value) -> bool:
     return bool(pt.is_large_string(value.type))
 
 
-def substring(value: Value, start: Value, count: Value | None) -> Value:
+def substring(value: Value, start: Value, count: Value | None = None) -> Value:
     """`count` characters from the 1-based `start`; a negative one counts from the end.
 
     >>> substring(pa.array(["stream"]), pa.scalar(-3), pa.scalar(2)).to_pylist()
@@ -102,8 +96,10 @@ def _substring(text: str, start: int, count: int | None = None) -> str:
     return text[max(begin, 0) : max(end, 0)]
 
 
-def like(value: Value, pattern: Value) -> Value:
+def like(value: Value, pattern: Value, escape: Value | None = None) -> Value:
     r"""Whether the string is of the form of the pattern: `%` any characters, `_` any one.
+
+    The character `escape` (a backslash, if none is named) makes the next one ordinary.
 
     >>> like(pa.array(["AAPL", "MSFT"]), pa.scalar("A%")).to_pylist()
     [True, False]
@@ -115,7 +111,7 @@ def like(value: Value, pattern: Value) -> Value:
         raise Unfit("the pattern of LIKE is a string literal; write it in quotes")
     if not pattern.is_valid:
         return pa.scalar(None, pa.bool_())
-    pieces = like_pieces(pattern.as_py())
+    pieces = like_pieces(pattern.as_py(), "\\" if escape is None else escape.as_py())
     words = [piece for piece in pieces if isinstance(piece, str)]
     shape = ["word" if isinstance(piece, str) else piece for piece in pieces]
     if shape in ([], ["word"]):
@@ -142,25 +138,32 @@ class _Wildcard:
 ANY, ONE = _Wildcard("%"), _Wildcard("_")
 
 
-def like_pieces(pattern: str) -> list[Any]:
+def like_pieces(pattern: str, escape: object = "\\") -> list[Any]:
     r"""A LIKE pattern as literal words and the wildcards ANY and ONE.
 
     >>> [getattr(p, "sign", p) for p in like_pieces(r"a\%b%_c")]
     ['a%b', '%', '_', 'c']
     """
+    if not isinstance(escape, str) or len(escape) != 1:
+        raise Unfit("the escape of LIKE is one character in quotes")
     pieces: list[Any] = []
-    for token in re.findall(r"\\.|\\|%|_|[^\\%_]+", pattern, re.DOTALL):
-        if token == "%":
+    signs = iter(pattern)
+    for given in signs:
+        sign = given
+        if sign == escape:
+            sign = next(signs, "")
+            if sign not in ("%", "_", escape):
+                name = "a backslash" if escape == "\\" else escape
+                raise Unfit(f"in LIKE, {name} goes before %, _ or {escape}; write it twice")
+        elif sign == "%":
             if not (pieces and pieces[-1] is ANY):
                 pieces.append(ANY)
-        elif token == "_":
+            continue
+        elif sign == "_":
             pieces.append(ONE)
+            continue
+        if pieces and isinstance(pieces[-1], str):
+            pieces[-1] += sign
         else:
-            if token[0] == "\\" and token[1:] not in ("%", "_", "\\"):
-                raise Unfit(r"in LIKE, a backslash goes before %, _ or \; write \\ for a backslash")
-            word = token[1:] if token[0] == "\\" else token
-            if pieces and isinstance(pieces[-1], str):
-                pieces[-1] += word
-            else:
-                pieces.append(word)
+            pieces.append(sign)
     return pieces

@@ -67,5 +67,5 @@ def decimal_type(precision: int, scale: int) -> pa.DataType:
 
 
 def integer_digits(type_: pa.DataType) -> int:
-    """The digits of the largest number of an integer type."""
-    return {8: 3, 16: 5, 32: 10, 64: 20 if type_ == pa.uint64() else 19}[type_.bit_width]
+    """The digits that Spark gives the numbers of an integer type as decimals."""
+    return {8: 3, 16: 5, 32: 10, 64: 20}[type_.bit_width]

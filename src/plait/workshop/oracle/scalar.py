@@ -24,6 +24,7 @@ import pyarrow.types as pt
 from plait.query.evaluate import type_of
 from plait.query.expr import ARITHMETIC, COMPARISONS, Call, Cast, Column, Expr, Literal
 from plait.query.keys import plain
+from plait.workshop.oracle import scalar_functions
 from plait.workshop.oracle.scalar_cast import (
     NAN,
     NANOS,
@@ -296,9 +297,11 @@ def _field(values: Sequence[Any], types: Types, result: pa.DataType) -> Any:
 
 
 def _like(values: Sequence[Any], types: Types, result: pa.DataType) -> bool:
-    """`%` is any text, `_` any character; a backslash makes the next character ordinary."""
-    text, pattern = values
-    parts = re.findall(r"\\(.)|(%)|(_)|(.)", pattern, re.DOTALL)
+    """`%` is any text, `_` any character; a backslash makes the next character ordinary, or the
+    character that is given for it.
+    """
+    text, pattern, escape = (*values, "\\")[:3]
+    parts = re.findall(rf"{re.escape(escape)}(.)|(%)|(_)|(.)", pattern, re.DOTALL)
     wild = "".join(
         ".*" if any_text else "." if any_one else re.escape(escaped or plain_one)
         for escaped, any_text, any_one, plain_one in parts
@@ -325,6 +328,7 @@ def _letters(change: Callable[[str], str]) -> Callable[[Sequence[Any], Types, pa
 
 
 _LAZY: Mapping[str, Callable[[Sequence[Any], Types, pa.DataType], Any]] = {
+    **scalar_functions.LAZY,
     "and": _and,
     "or": _or,
     "nseq": _null_safe_equal,
@@ -334,10 +338,12 @@ _LAZY: Mapping[str, Callable[[Sequence[Any], Types, pa.DataType], Any]] = {
     "greatest": _extreme(1),
     "least": _extreme(-1),
     "is_null": lambda values, _, __: values[0] is None,
+    "try": lambda values, _, __: values[0],
 }
 """Operators that have a value although an argument is null."""
 
 _STRICT: Mapping[str, Callable[[Sequence[Any], Types, pa.DataType], Any]] = {
+    **scalar_functions.STRICT,
     **{op: _comparison(getattr(operator, op)) for op in COMPARISONS if op != "nseq"},
     **{op: _arithmetic(op) for op in ARITHMETIC},
     "not": lambda values, _, __: not values[0],
@@ -350,7 +356,6 @@ _STRICT: Mapping[str, Callable[[Sequence[Any], Types, pa.DataType], Any]] = {
     "length": lambda values, _, __: len(values[0]),
     "lower": _letters(str.lower),
     "upper": _letters(str.upper),
-    "trim": lambda values, _, __: values[0].strip(" "),
     "like": _like,
     "field": _field,
     "substring": _substring,
