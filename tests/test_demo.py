@@ -17,6 +17,7 @@ import pytest
 from plait.cli import main
 from plait.cli.demo_spark import write_arrivals
 from plait.cli.market import market, specs
+from plait.hosts.spark import java
 
 
 @pytest.mark.slow
@@ -54,6 +55,8 @@ def test_the_demo_without_java_says_so_and_goes_on(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(java, "packaged_runtime", lambda: None)
     assert main(["demo", "--seconds", "1"]) == 0
     out = capsys.readouterr().out
     assert "This runs in one process, without Spark: Spark needs Java 17 or newer" in out

@@ -1,4 +1,4 @@
-"""The wheel, installed into an empty environment with what it says that it needs, and no more."""
+"""A release, installed into an empty environment with what it says that it needs, and no more."""
 
 from __future__ import annotations
 
@@ -55,14 +55,17 @@ def run(command: list[str], **environment: str) -> str:
     return done.stdout
 
 
-def installed(wheel: Path, where: Path, extra: str = "") -> Path:
+def installed(wheel: Path, where: Path, *extras: str) -> Path:
     """An environment with the wheel and what it requires, which is linked from this one."""
     venv.create(where, with_pip=False, symlinks=True)
     (packages,) = where.glob("lib/python*/site-packages")
     target = ["--no-deps", "--no-index", "--target", str(packages), str(wheel)]
     run([sys.executable, "-m", "pip", "install", "--no-compile", *target])
     (metadata,) = packages.glob("plait-*.dist-info")
-    for found in required(PathDistribution(metadata), extra, {}).values():
+    needed: dict[str, Distribution] = {}
+    for extra in ("", *extras):
+        required(PathDistribution(metadata), extra, needed)
+    for found in needed.values():
         for top in {file.parts[0] for file in found.files or () if ".." not in file.parts}:
             if not (packages / top).exists():
                 (packages / top).symlink_to(Path(str(found.locate_file(top))).resolve())
@@ -115,21 +118,40 @@ for ask in (lambda: q.to_df(), lambda: plait.progress(None), lambda: plait.check
     assert "Traceback" not in failed.stderr
 
 
-def test_with_spark(wheel: Path, tmp_path: Path) -> None:
-    python = str(installed(wheel, tmp_path / "env", "spark"))
+def without_java(where: Path) -> str:
+    """A PATH with everything that this one has, except for Java."""
+    where.mkdir()
+    for folder in os.environ["PATH"].split(os.pathsep):
+        for program in Path(folder).glob("*"):
+            if not program.name.startswith("java") and not (where / program.name).is_symlink():
+                (where / program.name).symlink_to(program)
+    return str(where)
+
+
+def test_with_spark_and_nothing_but_python(wheel: Path, tmp_path: Path) -> None:
+    """`pip install 'plait[spark,java]'` on a machine that has no Java."""
+    python = str(installed(wheel, tmp_path / "env", "spark", "java"))
     on_spark = """
+import shutil; print("installed", shutil.which("java"))
 from pyspark.sql import SparkSession
+plait.provide_java()
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
 frames = [spark.createDataFrame(t.to_pandas()) for t in (a, b)]
 q = plait.join(a=frames[0], b=frames[1]).on("k").within("5 s").select("a.k", "b.ts")
 print("results", q.to_df().count())
-print("bad", [line for line in str(plait.check(spark)).splitlines() if "error" in line.lower()])
+print("bad", [line for line in str(plait.check(spark)).splitlines() if "wrong" in line])
+version = spark.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.version')")
+print("Java", version.first()[0])
 """
     said = run(
         [python, "-c", EXAMPLE + on_spark],
+        PATH=without_java(tmp_path / "bin"),
+        JAVA_HOME="",
+        XDG_CACHE_HOME=str(tmp_path / "cache"),
         PYSPARK_PYTHON=python,
         SPARK_LOCAL_IP="127.0.0.1",
         SPARK_LOCAL_DIRS=str(tmp_path / "scratch"),
     )
+    assert "installed None\n" in said and "Java 21." in said, said
     assert "results 2\n" in said and "bad []" in said, said

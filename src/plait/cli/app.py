@@ -490,6 +490,14 @@ def torture(
 
 
 @app.command()
+def java() -> None:
+    """Print the folder of the Java that Spark runs on here: export JAVA_HOME=$(plait java)."""
+    from plait.hosts.spark.java import provide_java
+
+    print(provide_java())
+
+
+@app.command()
 def demo(
     seconds: Annotated[
         float, typer.Option(min=1.0, metavar="S", help="Event time to cover.")
