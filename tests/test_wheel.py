@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import email
 import os
 import re
 import subprocess
 import sys
 import venv
+import zipfile
 from importlib.metadata import Distribution, PathDistribution, distribution
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+
+import plait
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -25,8 +29,11 @@ q = plait.join(a=a, b=b).on("k").within("5 s").select("a.k", "b.ts")
 """
 
 
+BUILD_SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built as a release is, from a copy of the source: nothing is left in the tree."""
     work = tmp_path_factory.mktemp("wheel")
     listed = subprocess.run(
@@ -40,16 +47,24 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (ROOT / name).is_file() and name.startswith(("src/", "pyproject", "README", "LICENSE")):
             (work / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
             (work / "tree" / name).write_bytes((ROOT / name).read_bytes())
-    made = ["--no-deps", "--no-build-isolation", "--no-index", "-w", str(work), str(work / "tree")]
-    run([sys.executable, "-m", "pip", "wheel", *made])
-    (found,) = work.glob("*.whl")
+    run([sys.executable, "-c", BUILD_SDIST, str(work)], cwd=work / "tree")
+    (found,) = work.glob("*.tar.gz")
     return found
 
 
-def run(command: list[str], **environment: str) -> str:
+@pytest.fixture(scope="module")
+def wheel(sdist: Path) -> Path:
+    """Built from the source distribution, so that both are tried."""
+    made = ["--no-deps", "--no-build-isolation", "--no-index", "-w", str(sdist.parent), str(sdist)]
+    run([sys.executable, "-m", "pip", "wheel", *made])
+    (found,) = sdist.parent.glob("*.whl")
+    return found
+
+
+def run(command: list[str], cwd: Path | None = None, **environment: str) -> str:
     kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(
-        command, capture_output=True, text=True, env={**kept, **environment}, check=False
+        command, capture_output=True, text=True, env={**kept, **environment}, check=False, cwd=cwd
     )
     assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -87,9 +102,24 @@ def required(
     return seen
 
 
+def test_a_release_has_one_version_and_says_what_it_needs(sdist: Path, wheel: Path) -> None:
+    assert sdist.name == f"plait-{plait.__version__}.tar.gz"
+    with zipfile.ZipFile(wheel) as files:
+        (named,) = [name for name in files.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = email.message_from_bytes(files.read(named))
+    assert metadata["Version"] == plait.__version__
+    assert {"bench", "java", "spark", "torture"} <= set(metadata.get_all("Provides-Extra", []))
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert "Operating System :: POSIX :: Linux" in metadata.get_all("Classifier", [])
+    newest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert "unreleased" in newest[1] or newest[1].startswith(plait.__version__)
+
+
 def test_without_spark(wheel: Path, tmp_path: Path) -> None:
     python = str(installed(wheel, tmp_path / "env"))
     assert "joins many live streams" in run([python, "-c", "import plait; help(plait)"])
+    assert run([python, "-m", "plait", "--version"]) == f"plait {plait.__version__}\n"
     missing = "import importlib.util as u; print([u.find_spec(n) for n in ('pyspark', 'pandas')])"
     assert run([python, "-c", missing]) == "[None, None]\n"
     told = run([python, "-c", "from plait import *; import plait; print(hasattr(plait, 'why'))"])
