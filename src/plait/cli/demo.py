@@ -117,9 +117,9 @@ def _tell(turns: Mapping[str, Turn], course: Outage) -> None:
         if number in news:
             _event(f"{_clock(number * course.batch)}  {news[number]}", "bold yellow")
         if number in (0, both):
-            _header(beside=number < both)
+            _header("seconds of the frozen run" if number < both else "rows by processor")
         what = f"batch {number + 1} of {last} ..."
-        with waiting("Spark gets going ..." if number == 0 else what):
+        with waiting("batch 1, while everything starts ..." if number == 0 else what):
             ours.append(turns[ADAPTIVE](number))
         if number < both:
             with waiting(what):
@@ -166,8 +166,7 @@ def _busiest(laps: Sequence[Lap]) -> float:
     return max(sums, default=0) / (sum(sums) or 1)
 
 
-def _header(*, beside: bool) -> None:
-    last = "seconds of the frozen run" if beside else "rows by processor"
+def _header(last: str) -> None:
     say(f"{'batch':>5}  {'time':>5} {'rows':>8} {'results':>8}  {'seconds':<32}{last}", "bold")
 
 

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import plait
 from plait.adapt.events import Event
 from plait.cli.demo_laps import Lap, Turn, changes_of, moves_of
+from plait.cli.live import waiting
 from plait.cli.outage import cut_arrivals
 from plait.errors import PlaitError
 
@@ -132,7 +133,8 @@ def running_on_spark(
     the end.
     """
     write_arrivals(tables, batch_seconds, scratch / "in")
-    spark = plait.local_session(name="plait demo", scratch=scratch, log=scratch / "spark.log")
+    with waiting("Starting Spark ..."):
+        spark = plait.local_session(name="plait demo", scratch=scratch, log=scratch / "spark.log")
     runners = []
     try:
         for name, ask in asks.items():
