@@ -1,4 +1,4 @@
-"""The demo, on a short stretch of its market."""
+"""The demo, on a short stretch of its streams."""
 
 from __future__ import annotations
 
@@ -11,49 +11,74 @@ from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from plait.cli import main
 from plait.cli.demo_spark import write_arrivals
-from plait.cli.market import market, specs
+from plait.cli.outage import Outage, streams
+from plait.hosts.spark import java
+
+FIGURES = re.compile(r"^(Plait|DuckDB) +([\d,]+) +([0-9a-f]{16})$", re.MULTILINE)
+LINE = re.compile(
+    r"^ +(\d+) +\d+:\d\d +([\d,]+) +([\d,]+) +([\d.]+) [█-▏]+(?: +([\d.]+) )?", re.MULTILINE
+)
+
+
+def batches(out: str) -> list[tuple[str, ...]]:
+    """The lines of batches: number, rows, results, seconds, and those of the frozen run."""
+    return LINE.findall(out)
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
 
 
 @pytest.mark.slow
-def test_the_demo_proves_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--local", "--seconds", "3", "--seed", "7"]) == 0
+def test_the_demo_changes_its_plan_and_proves_its_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["demo", "--local", "--seed", "7"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert "\x1b" not in out
-    assert "mjoin → results" in out
-    assert "Late rows: 0." in out
-    assert "5 of the results" in out
-    figures = dict(re.findall(r"^(Plait|DuckDB) +([\d,]+ +[0-9a-f]{16}) ", out, re.MULTILINE))
-    assert figures["Plait"] == figures["DuckDB"]
-    assert not figures["Plait"].startswith("0 ")
+    assert "binary join → results" in out
+    told = batches(out)
+    assert [int(line[0]) for line in told] == list(range(1, 23))
+    assert [bool(line[4]) for line in told] == [True] * 14 + [False] * 8
+    flood = out.partition("Errors flood in")[2].partition("a hot spot")[0]
+    assert "The plan becomes " in flood, "while both run, and the reason is told"
+    assert "staying has cost" in flood
+    assert "the frozen plan took" in out
+    assert "0 late rows" in out and "5 of the results" in out
+    (ours, duck) = FIGURES.findall(out)
+    assert ours[1:] == duck[1:]
+    assert number(ours[1]) == sum(number(line[2]) for line in told) > 0
     assert "The same results, every one of them." in out
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_the_demo_on_spark() -> None:
-    command = [sys.executable, "-m", "plait", "demo", "--seconds", "12"]
+    command = [sys.executable, "-m", "plait", "demo", "--seconds", "4"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "The run on Spark" in ran.stdout
-    table = ran.stdout.partition("rows/s\n")[2].partition("rows and")[0]
-    batches = [line.split() for line in table.splitlines()[:-1]]
-    assert [b[0] for b in batches] == ["1", "2", "3"]
+    told = batches(ran.stdout)
+    assert [int(line[0]) for line in told] == list(range(1, 9))
+    assert sum(bool(line[4]) for line in told) == 5, "the frozen run stops at the hot spot"
     assert "The same results, every one of them." in ran.stdout
-    figures = dict(re.findall(r"^(Plait|DuckDB) +([\d,]+) ", ran.stdout, re.MULTILINE))
-    counted = sum(int(b[3].replace(",", "")) for b in batches)
-    assert int(figures["Plait"].replace(",", "")) == counted > 0
+    (ours, _) = FIGURES.findall(ran.stdout)
+    assert number(ours[1]) == sum(number(line[2]) for line in told) > 0
 
 
 def test_the_demo_without_java_says_so_and_goes_on(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(java, "packaged_runtime", lambda: None)
     assert main(["demo", "--seconds", "1"]) == 0
     out = capsys.readouterr().out
     assert "This runs in one process, without Spark: Spark needs Java 17 or newer" in out
@@ -63,7 +88,7 @@ def test_the_demo_without_java_says_so_and_goes_on(
 
 @pytest.mark.slow
 def test_arrivals_are_cut_at_the_same_times(tmp_path: Path) -> None:
-    tables = market(5, 3)
+    tables = streams(Outage(5), 3)
     assert write_arrivals(tables, 2.0, tmp_path) == 3
     times = {n: table.column("ts").cast(pa.int64()).to_pylist() for n, table in tables.items()}
     first = min(stamps[0] for stamps in times.values())
@@ -72,9 +97,9 @@ def test_arrivals_are_cut_at_the_same_times(tmp_path: Path) -> None:
         assert pa.concat_tables(parts).equals(table.combine_chunks())
         # A row arrives when its stream has come to it: late rows are in the batch of their time.
         reached = accumulate(times[name], max)
-        batches = Counter((newest - first) // 2_000_000 for newest in reached)
-        assert [part.num_rows for part in parts] == [batches[b] for b in range(3)]
-        assert all(batches[b] for b in range(3))
+        counts = Counter((newest - first) // 2_000_000 for newest in reached)
+        assert [part.num_rows for part in parts] == [counts[b] for b in range(3)]
+        assert all(counts[b] for b in range(3))
 
 
 def test_the_demo_without_duckdb(
@@ -88,10 +113,23 @@ def test_the_demo_without_duckdb(
     assert "DuckDB is not installed" in capsys.readouterr().out
 
 
-def test_the_market_is_the_same_every_time() -> None:
-    first, second = market(1, 3), market(1, 3)
+def test_the_streams_are_the_same_every_time_and_turn_over() -> None:
+    course = Outage(11)
+    first, second = streams(course, 3), streams(course, 3)
     assert first == second
-    assert first != market(1, 4)
-    assert list(first) == [spec.name for spec in specs()]
-    assert first["quotes"].column_names == ["ts", "sym", "bid", "ask"]
-    assert set(first["orders"].column("side").to_pylist()) == {"buy", "sell"}
+    assert first != streams(course, 4)
+    starts = {name: pc.min(table["ts"]).cast(pa.int64()).as_py() for name, table in first.items()}
+    begin = min(starts.values())
+
+    def rows(name: str, since: float, until: float, host: str = "") -> int:
+        table = first[name]
+        at = (table["ts"].cast(pa.int64()).to_numpy() - begin) / 1e6
+        within = (at >= since) & (at < until)
+        if host:
+            within &= table["host"].to_numpy() == host
+        return int(within.sum())
+
+    assert rows("requests", 0, 3) > 100 * rows("requests", 3, 11) > 0
+    assert rows("errors", 4, 11) > 100 * rows("errors", 0, 4) > 0
+    assert rows("errors", 7, 11, "host-007") > 0.4 * rows("errors", 7, 11)
+    assert rows("errors", 0, 7, "host-007") < 0.02 * rows("errors", 0, 7)

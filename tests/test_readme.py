@@ -1,4 +1,4 @@
-"""The README's examples run as they stand: over what `plait generate` makes, in a plain session."""
+"""The README's example runs as it stands: over what `plait generate` makes, in a plain session."""
 
 from __future__ import annotations
 
@@ -46,21 +46,26 @@ def run(text: str, folder: Path, zone: str) -> str:
     return done.stdout
 
 
-def test_there_are_two_examples() -> None:
-    assert ["SparkSession" in text for text in blocks()] == [False, True]
+def test_there_is_one_example_and_it_fits_on_a_screen() -> None:
+    (text,) = blocks()
+    assert "SparkSession" in text
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 100
 
 
-@pytest.mark.slow
-def test_the_example_over_tables(folder: Path) -> None:
-    assert int(run(blocks()[0], folder, "UTC").split()[-1]) > 0
+def test_what_the_readme_links_to_is_there() -> None:
+    linked = re.findall(r"\]\(([^)#]+)\)", README.read_text(encoding="utf-8"))
+    assert len(linked) > 15
+    assert [name for name in linked if not (README.parent / name).exists()] == []
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_the_example_on_spark_in_a_plain_session_in_berlin(folder: Path) -> None:
-    """The zone of the machine is that of the session; both examples ask the same."""
-    told = run(blocks()[1], folder, "Europe/Berlin")
+    """The zone of the machine is that of the session; the tutorial asks the same over tables."""
+    told = run(blocks()[0], folder, "Europe/Berlin")
     found = re.search(r"([\d,]+) results in", told)
     assert found is not None, told
-    local = int(run(blocks()[0], folder, "UTC").split()[-1])
-    assert int(found[1].replace(",", "")) == local
+    tutorial = (README.parent / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    local = re.findall(r"```python\n(.*?)```", tutorial, re.DOTALL)[:2]
+    said = run("\n".join(local), folder, "UTC")
+    assert found[1].replace(",", "") in said.split()

@@ -145,7 +145,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "hosts.spark.operator": ("caches of other runs", ("_MOST_ARENAS",)),
     "hosts.spark.examine": (SHOWN, ("_ROOM",)),
     "hosts.spark.partitions": (HOST, ("SPARKS_DEFAULT", "_ROWS")),
-    "hosts.spark.requirements": (HOST, ("NEEDED", "JAVA")),
+    "hosts.spark.requirements": (HOST, ("NEEDED",)),
     "hosts.spark.settings": (HOST, ("REASONS",)),
     "hosts.virtual.host": (COMPUTED, ("_SECOND", "_TINY")),
 }

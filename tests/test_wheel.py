@@ -1,17 +1,21 @@
-"""The wheel, installed into an empty environment with what it says that it needs, and no more."""
+"""A release, installed into an empty environment with what it says that it needs, and no more."""
 
 from __future__ import annotations
 
+import email
 import os
 import re
 import subprocess
 import sys
 import venv
+import zipfile
 from importlib.metadata import Distribution, PathDistribution, distribution
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+
+import plait
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -25,8 +29,11 @@ q = plait.join(a=a, b=b).on("k").within("5 s").select("a.k", "b.ts")
 """
 
 
+BUILD_SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built as a release is, from a copy of the source: nothing is left in the tree."""
     work = tmp_path_factory.mktemp("wheel")
     listed = subprocess.run(
@@ -40,29 +47,40 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (ROOT / name).is_file() and name.startswith(("src/", "pyproject", "README", "LICENSE")):
             (work / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
             (work / "tree" / name).write_bytes((ROOT / name).read_bytes())
-    made = ["--no-deps", "--no-build-isolation", "--no-index", "-w", str(work), str(work / "tree")]
-    run([sys.executable, "-m", "pip", "wheel", *made])
-    (found,) = work.glob("*.whl")
+    run([sys.executable, "-c", BUILD_SDIST, str(work)], cwd=work / "tree")
+    (found,) = work.glob("*.tar.gz")
     return found
 
 
-def run(command: list[str], **environment: str) -> str:
+@pytest.fixture(scope="module")
+def wheel(sdist: Path) -> Path:
+    """Built from the source distribution, so that both are tried."""
+    made = ["--no-deps", "--no-build-isolation", "--no-index", "-w", str(sdist.parent), str(sdist)]
+    run([sys.executable, "-m", "pip", "wheel", *made])
+    (found,) = sdist.parent.glob("*.whl")
+    return found
+
+
+def run(command: list[str], cwd: Path | None = None, **environment: str) -> str:
     kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(
-        command, capture_output=True, text=True, env={**kept, **environment}, check=False
+        command, capture_output=True, text=True, env={**kept, **environment}, check=False, cwd=cwd
     )
     assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
-def installed(wheel: Path, where: Path, extra: str = "") -> Path:
+def installed(wheel: Path, where: Path, *extras: str) -> Path:
     """An environment with the wheel and what it requires, which is linked from this one."""
     venv.create(where, with_pip=False, symlinks=True)
     (packages,) = where.glob("lib/python*/site-packages")
     target = ["--no-deps", "--no-index", "--target", str(packages), str(wheel)]
     run([sys.executable, "-m", "pip", "install", "--no-compile", *target])
     (metadata,) = packages.glob("plait-*.dist-info")
-    for found in required(PathDistribution(metadata), extra, {}).values():
+    needed: dict[str, Distribution] = {}
+    for extra in ("", *extras):
+        required(PathDistribution(metadata), extra, needed)
+    for found in needed.values():
         for top in {file.parts[0] for file in found.files or () if ".." not in file.parts}:
             if not (packages / top).exists():
                 (packages / top).symlink_to(Path(str(found.locate_file(top))).resolve())
@@ -84,9 +102,24 @@ def required(
     return seen
 
 
+def test_a_release_has_one_version_and_says_what_it_needs(sdist: Path, wheel: Path) -> None:
+    assert sdist.name == f"plait-{plait.__version__}.tar.gz"
+    with zipfile.ZipFile(wheel) as files:
+        (named,) = [name for name in files.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = email.message_from_bytes(files.read(named))
+    assert metadata["Version"] == plait.__version__
+    assert {"bench", "java", "spark", "torture"} <= set(metadata.get_all("Provides-Extra", []))
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert "Operating System :: POSIX :: Linux" in metadata.get_all("Classifier", [])
+    newest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert "unreleased" in newest[1] or newest[1].startswith(plait.__version__)
+
+
 def test_without_spark(wheel: Path, tmp_path: Path) -> None:
     python = str(installed(wheel, tmp_path / "env"))
     assert "joins many live streams" in run([python, "-c", "import plait; help(plait)"])
+    assert run([python, "-m", "plait", "--version"]) == f"plait {plait.__version__}\n"
     missing = "import importlib.util as u; print([u.find_spec(n) for n in ('pyspark', 'pandas')])"
     assert run([python, "-c", missing]) == "[None, None]\n"
     told = run([python, "-c", "from plait import *; import plait; print(hasattr(plait, 'why'))"])
@@ -115,21 +148,40 @@ for ask in (lambda: q.to_df(), lambda: plait.progress(None), lambda: plait.check
     assert "Traceback" not in failed.stderr
 
 
-def test_with_spark(wheel: Path, tmp_path: Path) -> None:
-    python = str(installed(wheel, tmp_path / "env", "spark"))
+def without_java(where: Path) -> str:
+    """A PATH with everything that this one has, except for Java."""
+    where.mkdir()
+    for folder in os.environ["PATH"].split(os.pathsep):
+        for program in Path(folder).glob("*"):
+            if not program.name.startswith("java") and not (where / program.name).is_symlink():
+                (where / program.name).symlink_to(program)
+    return str(where)
+
+
+def test_with_spark_and_nothing_but_python(wheel: Path, tmp_path: Path) -> None:
+    """`pip install 'plait[spark,java]'` on a machine that has no Java."""
+    python = str(installed(wheel, tmp_path / "env", "spark", "java"))
     on_spark = """
+import shutil; print("installed", shutil.which("java"))
 from pyspark.sql import SparkSession
+plait.provide_java()
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
 frames = [spark.createDataFrame(t.to_pandas()) for t in (a, b)]
 q = plait.join(a=frames[0], b=frames[1]).on("k").within("5 s").select("a.k", "b.ts")
 print("results", q.to_df().count())
-print("bad", [line for line in str(plait.check(spark)).splitlines() if "error" in line.lower()])
+print("bad", [line for line in str(plait.check(spark)).splitlines() if "wrong" in line])
+version = spark.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.version')")
+print("Java", version.first()[0])
 """
     said = run(
         [python, "-c", EXAMPLE + on_spark],
+        PATH=without_java(tmp_path / "bin"),
+        JAVA_HOME="",
+        XDG_CACHE_HOME=str(tmp_path / "cache"),
         PYSPARK_PYTHON=python,
         SPARK_LOCAL_IP="127.0.0.1",
         SPARK_LOCAL_DIRS=str(tmp_path / "scratch"),
     )
+    assert "installed None\n" in said and "Java 21." in said, said
     assert "results 2\n" in said and "bad []" in said, said

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from plait.hosts.spark.control import migrate as migrate
     from plait.hosts.spark.control import release as release
     from plait.hosts.spark.examine import check as check
+    from plait.hosts.spark.java import provide_java as provide_java
     from plait.hosts.spark.moves import move as move
     from plait.hosts.spark.partitions import partitions as partitions
     from plait.hosts.spark.progress import listen as listen
     from plait.hosts.spark.progress import progress as progress
     from plait.hosts.spark.requirements import check_environment as check_environment
+    from plait.hosts.spark.session import local_session as local_session
     from plait.hosts.spark.settings import configure as configure
     from plait.hosts.spark.why import why as why
 
@@ -37,10 +39,12 @@ __all__ = [
     "errors",
     "join",
     "listen",
+    "local_session",
     "migrate",
     "move",
     "partitions",
     "progress",
+    "provide_java",
     "release",
     "sql",
     "vacuum",
@@ -61,10 +65,12 @@ _PLACES = {
     "configure": "plait.hosts.spark.settings",
     "each_batch": "plait.hosts.spark.aside",
     "listen": "plait.hosts.spark.progress",
+    "local_session": "plait.hosts.spark.session",
     "migrate": "plait.hosts.spark.control",
     "move": "plait.hosts.spark.moves",
     "partitions": "plait.hosts.spark.partitions",
     "progress": "plait.hosts.spark.progress",
+    "provide_java": "plait.hosts.spark.java",
     "release": "plait.hosts.spark.control",
     "vacuum": "plait.files.delta_vacuum",
     "why": "plait.hosts.spark.why",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from plait.errors import PolicyError, QueryError, SourceError
+from plait.errors import PlaitError, PolicyError, QueryError, SourceError
 from plait.plan.explain import explain
 from plait.plan.jtree import mjoin
 from plait.plan.routed import Plan, Routed, routed
@@ -195,6 +195,23 @@ class _Runnable:
         from plait.route.routing import route
 
         return f"{text}\n\n{explain_routing(self.query, route(self.query.graph, count))}"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the plan as a picture, and the explanation.
+
+        >>> row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
+        >>> asked = join(a=row, b=row).on("a.k = b.k").within("5 seconds")
+        >>> asked._repr_html_()[:4], join(a=row, b=row)._repr_html_()[:5]
+        ('<svg', '<pre>')
+        """
+        from html import escape
+
+        from plait.plan.picture import plan_svg
+
+        try:
+            return f"{plan_svg(self.plan())}<pre>{escape(self.explain())}</pre>"
+        except PlaitError as error:  # a question in the making says what it still lacks
+            return f"<pre>{escape(str(error))}</pre>"
 
     def _explained(self, plan: Given) -> str:
         if plan is None and self.router is None and self._informed:

@@ -54,4 +54,8 @@ def test_names_are_no_markup_wherever_they_are_shown() -> None:
     found = progress([(0, [Report(0, 1, rows={name: 2}, total={"rows": {name: 2}})], {})])
     assert name in str(found) and name in shown_by_rich(found)
     html = found._repr_html_()
-    assert html.startswith("<pre>stream") and "[red]&lt;b&gt;:smile:" in html and "<b>" not in html
+    assert (
+        html.startswith("<table><tr><th>stream")
+        and "[red]&lt;b&gt;:smile:" in html
+        and "<b>" not in html
+    )

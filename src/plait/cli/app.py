@@ -492,16 +492,24 @@ def torture(
 
 
 @app.command()
+def java() -> None:
+    """Print the folder of the Java that Spark runs on here: export JAVA_HOME=$(plait java)."""
+    from plait.hosts.spark.java import provide_java
+
+    print(provide_java())
+
+
+@app.command()
 def demo(
     seconds: Annotated[
         float, typer.Option(min=1.0, metavar="S", help="Event time to cover.")
-    ] = 60.0,
+    ] = 110.0,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, other rows.")] = 1,
     local: Annotated[
         bool, typer.Option("--local", help="In one process, without Spark and Java.")
     ] = False,
 ) -> None:
-    """Join four live streams on Spark, and check the answer with DuckDB."""
+    """Show a live join that changes its plan and moves its load, and check its answer."""
     from plait.cli.demo import show_demo
 
     show_demo(seconds, seed, local=local)

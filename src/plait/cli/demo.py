@@ -1,198 +1,299 @@
-"""`plait demo`: four live streams joined batch by batch, and the answer checked by DuckDB.
+"""`plait demo`: a live join whose streams turn over, beside the same join with its plan frozen.
 
-On Spark where it can be had, and otherwise in this process.
+On Spark where it can be had, and otherwise in this process. Every batch goes to both runs in turn.
+At the end DuckDB checks the answer.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import math
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from plait.adapt.policy import Policy
 from plait.api import Sql, sql
-from plait.cli.live import Watch, throttled, waiting
-from plait.cli.market import DISORDER, QUERY, WATERMARK, market
+from plait.cli.demo_laps import Lap, Turn, bar, changes_of, median
+from plait.cli.live import waiting
+from plait.cli.outage import PLAN, QUERY, WATERMARK, Outage, cut_arrivals, streams
 from plait.cli.outputs import show_table
-from plait.cli.show import aligned, count, moment, on_terminal, say, size
+from plait.cli.show import aligned, say
 from plait.errors import PlaitError
-from plait.hosts.local.run import Execution
+from plait.hosts.local.host import LocalRun
 from plait.hosts.spark import java
-from plait.query.durations import show_micros
 from plait.workshop.oracle.checksum import checksum_batches
 from plait.workshop.oracle.duck import count_and_checksum
 
-BATCH_SECONDS = 0.5
-SPARK_BATCH_SECONDS = 5.0
-LINE_SECONDS = 10
-"""Event time between two lines, where the display cannot renew itself."""
+ADAPTIVE, FROZEN = "adaptive", "frozen"
 SAMPLE = 5
+_LEAST_SCALE = 1.0
+"""The bars are at least as long as so many seconds deserve."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a system found: how many results, which (as a checksum), and how fast."""
+@dataclass(slots=True)
+class Found:
+    """The results of a run: how many, which (as a checksum), and the first ones."""
 
-    results: int
-    checksum: int
-    seconds: float
+    results: int = 0
+    checksum: int = 0
+    sample: list[pa.RecordBatch] = field(default_factory=list)
+
+    def add(self, rows: pa.Table) -> None:
+        """Count the results of a batch."""
+        self.results += rows.num_rows
+        self.checksum = (self.checksum + checksum_batches(rows.to_batches())) % 2**64
+        if rows.num_rows and len(self.sample) < SAMPLE:
+            self.sample += rows.slice(0, 1).to_batches()
 
 
 def show_demo(seconds: float, seed: int, *, local: bool = False) -> None:
     """Generate, explain, run and check; `local` does without Spark."""
-    begin = time.perf_counter()
-    with waiting("Generating a market ..."):
-        tables = market(seconds, seed)
-    _title("A market")
+    course = Outage(seconds)
+    with waiting("Generating streams ..."):
+        tables = streams(course, seed)
+    asked = _asked(tables)
+    _title("Three live streams of a thousand hosts, and a question")
     rows = ", ".join(f"{table.num_rows:,} {name}" for name, table in tables.items())
-    say(f"{seconds:g} s of {rows}; generated in {time.perf_counter() - begin:.1f} s.")
-    say(DISORDER)
-    _title("The question: which trades were above the ask, soon after an order and news?")
+    say(f"{seconds:g} s of them: {rows}. Up to 20 % arrive out of order, by up to 2 s.")
+    say("Which requests were slow on a busy host, around an error there?\n")
     say(QUERY)
-    asked = sql(tables, QUERY, watermark=WATERMARK)
-    _title("The plan")
-    say(asked.explain().partition("\n\n")[2])
+    _title("The plan to begin with: errors are rare, so look for their metrics first")
+    say(asked.explain(PLAN).partition("\n\n")[2])
     if not local and (why := java.missing()):
         say(f"\nThis runs in one process, without Spark: {why}.", style="bold yellow")
         local = True
-    if local:
-        _title(f"The run, in batches of {BATCH_SECONDS:g} s of event time")
-        answer, sample = _run(asked)
-    else:
-        _title(f"The run on Spark, in batches of {SPARK_BATCH_SECONDS:g} s of event time")
-        answer, sample = _run_on_spark(asked, tables)
-    _title(f"{sample.num_rows} of the results")
-    show_table(sample)
+    where = "in this process" if local else "on Spark"
+    _title(f"The run {where}, in batches of {course.batch:g} s of event time")
+    say("Every batch goes to two runs in turn. Both begin with this plan; the second keeps it.")
+    with _running(tables, course, local=local) as (turns, found):
+        _tell(turns, course)
+        answers = {name: found(name) for name in (ADAPTIVE, FROZEN)}
+    answer = answers[ADAPTIVE]
+    if answer.sample:
+        _title(f"{len(answer.sample)} of the results")
+        show_table(pa.Table.from_batches(answer.sample, asked.query.schema))
     _title("The proof: the same join by DuckDB, over the whole input at once")
     _prove(asked, answer)
-    if not local:
+
+
+def _asked(sources: Mapping[str, Any]) -> Sql:
+    return sql(sources, QUERY, watermark=WATERMARK)
+
+
+def _adaptive(sources: Mapping[str, Any]) -> Sql:
+    # Only what pays a lot is shown: half of the CPU, not a fifth as usual.
+    return _asked(sources).adapt(Policy(margin=0.5))
+
+
+def _frozen(sources: Mapping[str, Any]) -> Sql:
+    return _asked(sources).adapt(False).balance(False)
+
+
+# -- the story
+
+
+def _tell(turns: Mapping[str, Turn], course: Outage) -> None:
+    """Run batch after batch, and say what happens."""
+    both = _batches(course.hot, course)
+    last = math.ceil(course.seconds / course.batch - 1e-9)
+    news = {
+        _batches(course.silent, course): "An outage begins: requests no longer get through.",
+        _batches(course.flooded, course): "Errors flood in, and requests are rare. What was the "
+        "best join order is now the worst.",
+        both: "Most errors are of one host now, a hot spot. (The frozen run stops here.)",
+    }
+    ours: list[Lap] = []
+    theirs: list[Lap] = []
+    changed: list[int] = []
+    for number in range(last):
+        if number in news:
+            _event(f"{_clock(number * course.batch)}  {news[number]}", "bold yellow")
+        if number in (0, both):
+            _header("seconds of the frozen run" if number < both else "rows by processor")
+        what = f"batch {number + 1} of {last} ..."
+        with waiting("batch 1, while everything starts ..." if number == 0 else what):
+            ours.append(turns[ADAPTIVE](number))
+        if number < both:
+            with waiting(what):
+                theirs.append(turns[FROZEN](number))
+        _line(ours, theirs, course, beside=number < both)
+        for text in ours[-1].changes:
+            changed.append(number)
+            _event(f"{' ' * 5}  {text}", "bold green")
+        for text in ours[-1].moves:
+            _event(f"{' ' * 5}  {text}", "bold cyan")
+    _sum_up(ours, theirs, course, changed)
+
+
+def _sum_up(
+    ours: Sequence[Lap], theirs: Sequence[Lap], course: Outage, changed: Sequence[int]
+) -> None:
+    flooded, both = _batches(course.flooded, course), _batches(course.hot, course)
+    say("")
+    rows, results = sum(lap.rows for lap in ours), sum(lap.results for lap in ours)
+    say(f"{rows:,} rows, {results:,} results, {sum(lap.late for lap in ours):,} late rows.")
+    after = [n for n in changed if flooded <= n < both]
+    if after and after[-1] + 1 < both:
+        before, then = slice(flooded, after[0] + 1), slice(after[-1] + 1, both)
         say(
-            "DuckDB had all rows at once and kept nothing. Plait had them batch by batch, made its "
-            "state durable\nin each, and could have been stopped and resumed at any; its seconds "
-            "include Spark's start."
+            f"The flood: batches took {median(ours[before]):.2f} s until the plan changed and "
+            f"{median(ours[then]):.2f} s afterwards; the frozen plan took "
+            f"{median(theirs[then]):.2f} s for the same batches.",
+            style="bold",
+        )
+    hot = ours[both:]
+    moved = [i for i, lap in enumerate(hot) if lap.moves]
+    if moved and moved[-1] + 1 < len(hot):
+        begin, end = _busiest(hot[: moved[0]] or hot[:1]), _busiest(hot[moved[-1] + 1 :])
+        say(
+            f"The hot spot: one processor had {begin:.0%} of the rows until groups moved, and the "
+            f"busier one {end:.0%} afterwards.",
+            style="bold",
         )
 
 
-def _run_on_spark(asked: Sql, tables: dict[str, pa.Table]) -> tuple[Answer, pa.Table]:
-    """The answer, read back from the files that Spark wrote, and some of the results."""
-    from plait.cli.demo_spark import run_on_spark, summary
-
-    with tempfile.TemporaryDirectory(prefix="plait-demo-") as scratch:
-        running = run_on_spark(tables, QUERY, WATERMARK, SPARK_BATCH_SECONDS, Path(scratch))
-        with running as ran:
-            summary(ran.batches, ran.seconds)
-            say(
-                f"Late rows: {sum(b.late for b in ran.batches):,}. The state was at most "
-                f"{count(max(b.state_rows for b in ran.batches), 'tuple')}, "
-                f"{size(max(b.state_bytes for b in ran.batches))}."
-            )
-            results, total = 0, 0
-            sample: list[pa.RecordBatch] = []
-            for path in ran.files:
-                rows = pq.read_table(path).cast(asked.query.schema)
-                results += rows.num_rows
-                total += checksum_batches(rows.to_batches())
-                if len(sample) < SAMPLE:
-                    sample += rows.slice(0, 1).to_batches()
-    table = pa.Table.from_batches(sample, asked.query.schema)
-    return Answer(results, total % 2**64, ran.seconds), table
+def _busiest(laps: Sequence[Lap]) -> float:
+    """The share of the rows of the processor that had most of them."""
+    sums = [sum(parts) for parts in zip(*(lap.routed for lap in laps), strict=True)]
+    return max(sums, default=0) / (sum(sums) or 1)
 
 
-def _run(asked: Sql) -> tuple[Answer, pa.Table]:
-    """The answer, and some of the results."""
-    # The first rows of any run load the compiled kernels; they do not count.
-    asked = asked.adapt(False)
-    first = {name: table.slice(0, 1000) for name, table in asked.sources.items()}
-    for _ in replace(asked, sources=first).start(order="file").results():
-        pass
-    # In the order of arrival: what is out of order stays so, and the watermarks must cope.
-    execution = asked.start(order="file", batch_seconds=BATCH_SECONDS)
-    sample: list[pa.RecordBatch] = []
-    total, checking = 0, 0.0
-    with _display(execution) as watch:
-        for results in execution.results(watch):
-            begin = time.perf_counter()
-            total += checksum_batches([results])
-            if len(sample) < SAMPLE:
-                sample.append(results.slice(0, 1))
-            checking += time.perf_counter() - begin
-    counts, seconds = execution.counts, execution.seconds - checking
+def _header(last: str) -> None:
+    say(f"{'batch':>5}  {'time':>5} {'rows':>8} {'results':>8}  {'seconds':<32}{last}", "bold")
+
+
+def _line(ours: Sequence[Lap], theirs: Sequence[Lap], course: Outage, *, beside: bool) -> None:
+    lap = ours[-1]
+    # The first batch pays for the start of Spark; the others set the scale.
+    usual = [*ours[1:], *theirs[1:]] or [lap]
+    scale = max(_LEAST_SCALE, *(one.seconds for one in usual))
+    other = _bar(theirs[-1].seconds, scale) if beside else lap.shares
+    if len(ours) == 1:
+        other += "   (the first batches pay for the start)"
     say(
-        f"{count(execution.rows, 'row')} and {count(counts.results, 'result')} in {seconds:.1f} s: "
-        f"{execution.rows / seconds:,.0f} rows/s, {counts.results / seconds:,.0f} results/s."
+        f"{lap.number:>5}  {_clock(lap.number * course.batch)} {lap.rows:>8,} {lap.results:>8,}  "
+        f"{_bar(lap.seconds, scale):<32}{other}"
     )
-    say(
-        f"Late rows: {sum(counts.late.values()):,}. The state was at most "
-        f"{count(execution.peak_state_rows, 'tuple')}, {size(execution.peak_state_bytes)}."
-    )
-    table = pa.Table.from_batches(sample, asked.query.schema)
-    return Answer(counts.results, total % 2**64, seconds), table
 
 
-def _prove(asked: Sql, answer: Answer) -> None:
+def _bar(seconds: float, scale: float) -> str:
+    return f"{seconds:5.2f} {bar(seconds, scale)}"
+
+
+def _batches(seconds: float, course: Outage) -> int:
+    return round(seconds / course.batch)
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60:2}:{int(seconds) % 60:02}"
+
+
+def _event(text: str, style: str) -> None:
+    say(text, style=style)
+
+
+def _title(text: str) -> None:
+    say(f"\n{text}", style="bold")
+
+
+# -- the runs
+
+
+@contextmanager
+def _running(
+    tables: Mapping[str, pa.Table], course: Outage, *, local: bool
+) -> Iterator[tuple[Mapping[str, Turn], Callable[[str], Found]]]:
+    """Both runs, and what gives the results of each when they are done."""
+    if local:
+        batches = cut_arrivals(tables, course.batch)
+        runs = {
+            ADAPTIVE: _LocalTurns(_adaptive(tables), batches),
+            FROZEN: _LocalTurns(_frozen(tables), batches),
+        }
+        yield {name: run.turn for name, run in runs.items()}, lambda name: runs[name].found
+        return
+    from plait.cli.demo_spark import running_on_spark
+
+    with tempfile.TemporaryDirectory(prefix="plait-demo-") as folder:
+        scratch = Path(folder)
+        schema = _asked(tables).query.schema
+
+        def found(name: str) -> Found:
+            answer = Found()
+            for path in sorted((scratch / f"out-{name}").glob("*/*.parquet")):
+                answer.add(pq.read_table(path).cast(schema))
+            return answer
+
+        asks = {
+            ADAPTIVE: _adaptive,
+            FROZEN: _frozen,
+        }
+        limits = {FROZEN: _batches(course.hot, course)}
+        with running_on_spark(tables, asks, PLAN, course.batch, limits, scratch) as turns:
+            yield turns, found
+
+
+class _LocalTurns:
+    """A run in this process."""
+
+    def __init__(self, asked: Sql, batches: Sequence[Mapping[str, pa.Table]]) -> None:
+        adapt = asked.adaptive if isinstance(asked.adaptive, Policy) else False
+        self._run = LocalRun(asked.query, asked.plan(PLAN), adapt=adapt)
+        self._batches = batches
+        self._told = 0
+        self.found = Found()
+
+    def turn(self, number: int) -> Lap:
+        """Run one batch."""
+        batch = self._batches[number]
+        late = sum(self._run.counts.late.values())
+        begin = time.perf_counter()
+        results = self._run.push(batch)
+        seconds = time.perf_counter() - begin
+        self.found.add(results)
+        events, self._told = self._run.events[self._told :], len(self._run.events)
+        rows = sum(table.num_rows for table in batch.values())
+        return Lap(
+            number + 1,
+            rows,
+            results.num_rows,
+            sum(self._run.counts.late.values()) - late,
+            seconds,
+            (rows,),
+            changes_of(events),
+        )
+
+
+# -- the proof
+
+
+def _prove(asked: Sql, answer: Found) -> None:
     if importlib.util.find_spec("duckdb") is None:
         say("DuckDB is not installed; with it (pip install 'plait[bench]') the demo checks itself.")
         return
     begin = time.perf_counter()
     with waiting("DuckDB joins ..."):
-        expected = count_and_checksum(asked.query, asked.sources)
-    other = Answer(*expected, time.perf_counter() - begin)
-    lines = [["", "results", "checksum", "seconds"]]
-    for name, a in (("Plait", answer), ("DuckDB", other)):
-        lines.append([name, f"{a.results:,}", f"{a.checksum:016x}", f"{a.seconds:.1f}"])
+        results, checksum = count_and_checksum(asked.query, asked.sources)
+    took = time.perf_counter() - begin
+    lines = [["", "results", "checksum"]]
+    for name, count, total in (
+        ("Plait", answer.results, answer.checksum),
+        ("DuckDB", results, checksum),
+    ):
+        lines.append([name, f"{count:,}", f"{total:016x}"])
     for line in aligned(lines):
         say(line)
-    if (answer.results, answer.checksum) != (other.results, other.checksum):
+    if (answer.results, answer.checksum) != (results, checksum):
         raise PlaitError("the answers differ", remedy="this is a bug in Plait: please report it")
-    say("The same results, every one of them.", style="bold green")
-
-
-@contextmanager
-def _display(execution: Execution) -> Iterator[Watch]:
-    """Shows the figures of a run: renewed in place on a terminal, now and then a line elsewhere."""
-    if not on_terminal():
-        shown = 0
-
-        def line() -> None:
-            nonlocal shown
-            reached = (execution.reached or 0) // (LINE_SECONDS * 1_000_000)
-            if reached != shown:
-                shown = reached
-                say(", ".join(f"{name} {value}" for name, value in _figures(execution)))
-
-        yield line
-        return
-    from rich.console import Console
-    from rich.live import Live
-    from rich.table import Table
-
-    def picture() -> Table:
-        grid = Table.grid(padding=(0, 2))
-        for name, value in _figures(execution):
-            grid.add_row(name, value)
-        return grid
-
-    with Live(picture(), console=Console(stderr=True), transient=True) as live:
-        yield throttled(lambda: live.update(picture(), refresh=True))
-
-
-def _figures(execution: Execution) -> list[tuple[str, str]]:
-    seconds = max(execution.seconds, 1e-9)
-    return [
-        ("event time", moment(execution.reached)[11:]),
-        ("rows", f"{execution.rows:,}"),
-        ("rows/s", f"{execution.rows / seconds:,.0f}"),
-        ("results", f"{execution.counts.results:,}"),
-        ("state", f"{count(execution.state_rows, 'tuple')}"),
-        ("watermark lag", show_micros(execution.lag // 1000 * 1000)),
-    ]
-
-
-def _title(text: str) -> None:
-    say(f"\n{text}", style="bold")
+    say(
+        f"The same results, every one of them. (DuckDB took {took:.1f} s.)",
+        style="bold green",
+    )

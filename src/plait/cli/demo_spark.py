@@ -1,193 +1,183 @@
-"""The demo's run on Spark: files arrive, one of each stream per batch, and results go to Parquet.
+"""The demo's runs on Spark: two queries over the same files, one batch of one of them at a time.
 
-The streams are cut along the time of their arrival, so that each batch has what a live system
-would have seen in the same seconds. Spark's own sink writes the results, exactly once; the answer
-is read back from its files.
+The streams are cut along the time of their arrival, so that each batch has what a live system would
+have seen in the same seconds. `foreachBatch` lets the queries take turns: what one of them takes
+for a batch is not disturbed by the other, and both meet the same noise of the machine.
 """
 
 from __future__ import annotations
 
 import os
+import queue
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Semaphore
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import plait
-from plait.cli.show import console, count, moment, on_terminal, say
+from plait.adapt.events import Event
+from plait.cli.demo_laps import Lap, Turn, changes_of, moves_of
+from plait.cli.live import waiting
+from plait.cli.outage import cut_arrivals
 from plait.errors import PlaitError
-from plait.node.report import Report
 
 if TYPE_CHECKING:
     from plait.api import Sql
 
-_LOOK = 0.1
 _EPOCH = 1_700_000_000
 """The modification time of the first file: Spark reads files in this order."""
-_HEADER = ("batch", "watermark", "rows", "results", "state", "late", "seconds", "rows/s")
-_WIDTHS = (5, 12, 9, 9, 9, 5, 7, 9)
+_LOOK = 0.02
+_PATIENCE = 10.0
+"""Seconds to wait for what Spark says of a batch after its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownBatch:
-    """One batch as Spark's progress and the processors' reports tell it."""
+@dataclass(slots=True)
+class _Runner:
+    """A query that waits before each of its batches until it is told to go on."""
 
-    number: int
-    reached: int | None
-    """The oldest of the streams' watermarks, in microseconds."""
-    rows: int
-    results: int
-    state_rows: int
-    state_bytes: int
-    late: int
-    seconds: float
+    name: str
+    query: Any = None
+    _gate: Semaphore = field(default_factory=lambda: Semaphore(0))
+    _done: queue.Queue[tuple[int, float]] = field(default_factory=queue.Queue)
+    _over: bool = False
+    _told: Sequence[Event] = ()
+    """The decisions about moves that were told; only the last ones are kept."""
 
-    def cells(self) -> list[str]:
-        """For the table of batches."""
-        figures = [f"{n:,}" for n in (self.rows, self.results, self.state_rows, self.late)]
-        rate = f"{self.rows / max(self.seconds, 1e-9):,.0f}"
-        time_ = moment(self.reached)[11:] or "-"
-        return [str(self.number), time_, *figures, f"{self.seconds:.1f}", rate]
+    def start(self, asked: Sql, plan: str, scratch: Path) -> None:
+        """Start the query; its results go to a folder per batch."""
+        checkpoint, out = scratch / f"checkpoint-{self.name}", scratch / f"out-{self.name}"
 
+        def each(results: Any, batch: int) -> None:
+            self._gate.acquire()
+            if not self._over:
+                begin = time.perf_counter()
+                results.write.mode("overwrite").parquet(str(out / f"{batch:04}"))
+                self._done.put((batch, time.perf_counter() - begin))
 
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """The batches of a run, and the results in their files."""
+        frame = asked.to_df(plan=plan, checkpoint=checkpoint)
+        writer = frame.writeStream.foreachBatch(each).trigger(availableNow=True)
+        self.query = writer.option("checkpointLocation", str(checkpoint)).start()
 
-    batches: list[ShownBatch]
-    files: list[str]
-    seconds: float
-    """From the start of the query to its end."""
+    def turn(self, number: int) -> Lap:
+        """Let the query run one batch."""
+        self._gate.release()
+        while True:
+            try:
+                batch, seconds = self._done.get(timeout=0.2)
+                break
+            except queue.Empty:
+                self._check(number)
+        assert batch == number
+        progress = self._progress(number)
+        from plait.hosts.spark.progress import reports_of
+
+        reports = sorted(reports_of(progress), key=lambda r: r.processor)
+        balance = plait.progress(self.query).balance
+        fresh, self._told = [e for e in balance if e not in self._told], balance
+        return Lap(
+            number + 1,
+            progress.numInputRows,
+            sum(r.results for r in reports),
+            sum(sum(r.late.values()) for r in reports),
+            seconds,
+            tuple(sum(r.routed.values()) for r in reports),
+            changes_of(event for r in reports for event in r.events),
+            moves_of(fresh),
+        )
+
+    def _progress(self, number: int) -> Any:
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until:
+            for found in reversed(self.query.recentProgress):
+                if found.batchId == number and "addBatch" in found.durationMs:
+                    return found
+            time.sleep(_LOOK)
+        raise PlaitError(f"Spark tells nothing of batch {number}", remedy="try plait demo --local")
+
+    def _check(self, number: int) -> None:
+        if not self.query.isActive:
+            # What comes after the first part is the whole plan.
+            why = str(self.query.exception()).partition("=== Streaming Query ===")[0].strip()
+            raise PlaitError(
+                f"the query ended in batch {number + 1}: {why}",
+                remedy="plait demo --local needs no Spark",
+            )
+
+    def end(self) -> None:
+        """Let a query that waits go, and stop it."""
+        self._over = True
+        for _ in range(1000):
+            self._gate.release()
+        if self.query is not None:
+            self.query.stop()
 
 
 @contextmanager
-def run_on_spark(
-    tables: Mapping[str, pa.Table], text: str, watermark: str, batch_seconds: float, scratch: Path
-) -> Iterator[Ran]:
-    """Run a query on a Spark of its own, showing its progress; Spark ends with the context."""
-    from plait.hosts.spark.session import local_session
+def running_on_spark(
+    tables: Mapping[str, pa.Table],
+    asks: Mapping[str, Callable[[Mapping[str, Any]], Sql]],
+    plan: str,
+    batch_seconds: float,
+    limits: Mapping[str, int],
+    scratch: Path,
+) -> Iterator[dict[str, Turn]]:
+    """Queries on a Spark of their own, by name, each ready to take turns; all end with the context.
 
-    number = write_arrivals(tables, batch_seconds, scratch / "in")
-    log = scratch / "spark.log"
-    with _status("Starting Spark ..."):
-        spark = local_session(name="plait demo", scratch=scratch, log=log)
+    `asks` make them from DataFrames. `limits` says how many batches those have that do not go on to
+    the end.
+    """
+    write_arrivals(tables, batch_seconds, scratch / "in")
+    with waiting("Starting Spark ..."):
+        spark = plait.local_session(name="plait demo", scratch=scratch, log=scratch / "spark.log")
+    runners = []
     try:
-        frames = {}
-        for name in tables:
-            where = str(scratch / "in" / name)
-            schema = spark.read.parquet(where).schema
-            reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-            frames[name] = reader.parquet(where)
-        asked = plait.sql(frames, text, watermark=watermark)
-        batches, seconds = _run(asked, number, scratch)
-        files = spark.read.parquet(str(scratch / "out")).inputFiles()
-        yield Ran(batches, [f.removeprefix("file://") for f in files], seconds)
+        for name, ask in asks.items():
+            files = scratch / "in"
+            if name in limits:
+                files = scratch / f"in-{name}"
+                _link_first(scratch / "in", files, limits[name])
+            runners.append(_Runner(name))
+            runners[-1].start(ask(_frames(spark, tables, files)), plan, scratch)
+        yield {runner.name: runner.turn for runner in runners}
     finally:
+        for runner in runners:
+            runner.end()
         spark.stop()
+
+
+def _frames(spark: Any, tables: Mapping[str, pa.Table], files: Path) -> dict[str, Any]:
+    """The streams as DataFrames, a file of each per batch."""
+    frames = {}
+    for name in tables:
+        where = str(files / name)
+        schema = spark.read.parquet(where).schema
+        reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        frames[name] = reader.parquet(where)
+    return frames
 
 
 def write_arrivals(tables: Mapping[str, pa.Table], batch_seconds: float, where: Path) -> int:
     """A file for each stream and batch, cut where streams have come to the same time; how many."""
-    width = round(batch_seconds * 1e6)
-    clocks = {
-        name: np.maximum.accumulate(table.column("ts").cast(pa.int64()).to_numpy())
-        for name, table in tables.items()
-    }
-    first = min(int(clock[0]) for clock in clocks.values() if len(clock))
-    last = max(int(clock[-1]) for clock in clocks.values() if len(clock))
-    ends = np.arange(first + width, last + width + 1, width)
-    for name, table in tables.items():
+    batches = cut_arrivals(tables, batch_seconds)
+    for name in tables:
         (where / name).mkdir(parents=True)
-        stops = np.searchsorted(clocks[name], ends)
-        starts = np.concatenate([[0], stops[:-1]])
-        for b, (start, stop) in enumerate(zip(starts, stops, strict=True)):
+    for b, batch in enumerate(batches):
+        for name, rows in batch.items():
             path = where / name / f"{b:03}.parquet"
-            pq.write_table(table.slice(int(start), int(stop - start)), path)
+            pq.write_table(rows, path)
             os.utime(path, (_EPOCH + b, _EPOCH + b))
-    return len(ends)
+    return len(batches)
 
 
-def _run(asked: Sql, number: int, scratch: Path) -> tuple[list[ShownBatch], float]:
-    writer = asked.to_df().writeStream.format("parquet").trigger(availableNow=True)
-    writer = writer.option("checkpointLocation", str(scratch / "checkpoint"))
-    began = time.perf_counter()
-    query = writer.start(str(scratch / "out"))
-    batches: list[ShownBatch] = []
-    say(_line(_HEADER), style="bold")
-    with _status("batch 1, while Spark gets going ...") as update:
-        try:
-            while query.isActive:
-                time.sleep(_LOOK)
-                _show_new(query, batches)
-                if batches:
-                    update(f"batch {min(len(batches) + 1, number)} of {number} ...")
-        finally:
-            query.stop()
-    seconds = time.perf_counter() - began
-    _show_new(query, batches)
-    if (failed := query.exception()) is not None:
-        raise PlaitError(f"the query failed: {failed}", remedy="plait demo --local needs no Spark")
-    return batches, seconds
-
-
-def _show_new(query: Any, batches: list[ShownBatch]) -> None:
-    from plait.hosts.spark.progress import reports_of
-
-    for progress in query.recentProgress:
-        reports = reports_of(progress)
-        if progress.batchId >= len(batches) and reports:
-            batches.append(batch_of(progress.numInputRows, progress.durationMs, reports, batches))
-            say(_line(batches[-1].cells()))
-
-
-def batch_of(
-    rows: int, durations: Mapping[str, int], reports: Sequence[Report], before: list[ShownBatch]
-) -> ShownBatch:
-    """A batch from Spark's progress and the reports of the processors."""
-    marks = [w for r in reports for w in r.watermarks.values()]
-    return ShownBatch(
-        len(before) + 1,
-        min(marks) if marks else None,
-        rows,
-        sum(r.results for r in reports),
-        sum(r.state_rows for r in reports),
-        sum(r.state_bytes for r in reports),
-        sum(sum(r.late.values()) for r in reports),
-        durations["triggerExecution"] / 1000,
-    )
-
-
-def summary(batches: list[ShownBatch], seconds: float) -> None:
-    """How fast it was: the first batch, which pays for the start, and the others."""
-    rows, results = sum(b.rows for b in batches), sum(b.results for b in batches)
-    say(
-        f"{count(rows, 'row')} and {count(results, 'result')} in {seconds:.1f} s and "
-        f"{count(len(batches), 'batch', 'batches')}."
-    )
-    if steady := batches[1:]:
-        busy = sum(b.seconds for b in steady)
-        say(
-            f"The first batch took {batches[0].seconds:.1f} s, because Spark and its workers start "
-            f"in it. After that: {sum(b.rows for b in steady) / busy:,.0f} rows/s, "
-            f"{sum(b.results for b in steady) / busy:,.0f} results/s."
-        )
-
-
-def _line(cells: tuple[str, ...] | list[str]) -> str:
-    return "  ".join(cell.rjust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
-
-
-@contextmanager
-def _status(text: str) -> Iterator[Any]:
-    """Says on a terminal what is going on; what it yields changes the text."""
-    if not on_terminal():
-        yield lambda _: None
-        return
-    with console(stderr=True).status(text) as status:
-        yield status.update
+def _link_first(files: Path, where: Path, number: int) -> None:
+    """The first files of every stream once more, without copying them."""
+    for folder in sorted(files.iterdir()):
+        (where / folder.name).mkdir(parents=True)
+        for path in sorted(folder.glob("*.parquet"))[:number]:
+            os.link(path, where / folder.name / path.name)

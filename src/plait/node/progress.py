@@ -11,12 +11,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import reduce
-from html import escape
 from typing import Any
 
 from plait.adapt.events import Event
 from plait.node.placement import Placement
-from plait.node.progress_text import lines
+from plait.node.progress_text import html, lines
 from plait.node.report import SUMMED, Report, plus
 
 _RAN = "addBatch"
@@ -138,7 +137,7 @@ class Progress:
             )
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        return html(self)
 
 
 def counted(reports: Sequence[Report]) -> Counted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from html import escape
 from typing import TYPE_CHECKING
 
 from plait.adapt.events import Event
@@ -31,6 +32,37 @@ def lines(found: Progress) -> list[str]:
         for row in (head, *rows)
     ]
     return [*listed, *_notes(found)]
+
+
+def html(found: Progress) -> str:
+    """The same for notebooks: a table with a line per stream, a bar for each batch, and notes."""
+    if found.last is None:
+        return f"<pre>{escape(chr(10).join(lines(found)))}</pre>"
+    head, *rows = _rows(found)
+    cells = "".join(f"<th>{escape(text)}</th>" for text in head)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows
+    )
+    notes = "".join(f"<li>{escape(note)}</li>" for note in _notes(found))
+    return f"<table><tr>{cells}</tr>{body}</table>{_bars(found)}<ul>{notes}</ul>"
+
+
+def _bars(found: Progress) -> str:
+    """How long the remembered batches took, as SVG; nothing where that is not known."""
+    took = [sum(batch.counted.seconds.values()) for batch in found.batches]
+    if not any(took):
+        return ""
+    longest, width = max(took), 6 * len(took)
+    bars = "".join(
+        f'<rect x="{6 * i}" y="{40 - 40 * s / longest:.1f}" width="5" '
+        f'height="{40 * s / longest:.1f}" fill="currentColor" fill-opacity="0.6"/>'
+        for i, s in enumerate(took)
+    )
+    said = f"seconds of the slowest processor in {len(took)} batches, at most {longest:.3g}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="40">'
+        f"<title>{said}</title>{bars}</svg><p>{said}</p>"
+    )
 
 
 def _rows(found: Progress) -> list[list[str]]:

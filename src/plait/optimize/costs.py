@@ -91,8 +91,12 @@ def costs_path() -> Path:
     given = os.environ.get("PLAIT_COSTS")
     if given:
         return Path(given)
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "plait" / "costs.json"
+    return user_cache() / "costs.json"
+
+
+def user_cache() -> Path:
+    """The folder for what Plait keeps for a user and can make again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plait"
 
 
 def save(costs: Costs, path: Path) -> None:

@@ -81,6 +81,12 @@ class Join:
     def __str__(self) -> str:
         return f"({' '.join(str(c) for c in self.children)})"
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: the tree as a picture."""
+        from plait.plan.picture import plan_svg
+
+        return plan_svg(self)
+
 
 Node = Leaf | Join
 

@@ -6,6 +6,7 @@ Engines make migrations, the adaptive loop decides on them, and reports show the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Literal
 
 from plait.plan.boxes import Box
@@ -65,6 +66,20 @@ class Migration:
         if self.start is None:
             return "queued"
         return "under way" if self.end is None else "done"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the old tree, the new one, and what became of the states."""
+        from plait.plan.picture import plan_svg
+
+        told = (
+            f"{self.strategy.replace('-', ' ')}, {self.status}: {self.shared:,} combinations "
+            f"shared, {self.recomputed:,} recomputed, a pause of {self.pause:.3g} s"
+        )
+        return (
+            f'<div style="display:flex;gap:1em;align-items:center">{plan_svg(self.old)}'
+            f'<span style="font-size:1.5em" aria-label="becomes">⟶</span>{plan_svg(self.new)}'
+            f"</div><p>{escape('. '.join(filter(None, [told, self.reason, self.refused])))}</p>"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """In the types of JSON, for reports and event logs."""

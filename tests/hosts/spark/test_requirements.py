@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from plait.errors import MissingRequirement
-from plait.hosts.spark.requirements import check_java, check_packages, check_spark
+from plait.hosts.spark.requirements import check_packages, check_spark
 
 GOOD = {"pyspark": "4.3.0", "pandas": "2.2.3", "pyarrow": "26.0.0", "protobuf": "6.30.0"}
 
@@ -45,34 +43,3 @@ def test_new_sparks_will_do(version: str) -> None:
 def test_old_sparks_will_not(version: str) -> None:
     with pytest.raises(MissingRequirement, match=f"Spark {version}, but must run on 4.3 or newer"):
         check_spark(version)
-
-
-def test_java() -> None:
-    asked = []
-
-    def ask(command: str) -> str:
-        asked.append(command)
-        return 'openjdk version "21.0.2" 2024-01-16'
-
-    assert check_java({}, ask) == 21
-    assert check_java({"JAVA_HOME": "/opt/jdk"}, ask) == 21
-    assert asked == ["java", "/opt/jdk/bin/java"], "as Spark looks for it"
-
-
-@pytest.mark.parametrize(
-    ("said", "named"), [('java version "1.8.0_292"', "is Java 8"), ("what?", "tells no version")]
-)
-def test_an_old_java_is_named(said: str, named: str) -> None:
-    with pytest.raises(MissingRequirement, match=f"java {named}, but Spark needs 17 or newer"):
-        check_java({}, lambda _: said)
-
-
-def test_a_missing_java_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingRequirement, match=r"JAVA_HOME is .*there is no bin/java"):
-        check_java({"JAVA_HOME": str(tmp_path)})
-
-    def nothing(command: str) -> str:
-        raise FileNotFoundError(command)
-
-    with pytest.raises(MissingRequirement, match="there is no java; install Java 17"):
-        check_java({}, nothing)

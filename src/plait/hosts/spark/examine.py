@@ -19,8 +19,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from plait.errors import MissingRequirement, SourceError
+from plait.hosts.spark.java import provide_java
 from plait.hosts.spark.partitions import SPARKS_DEFAULT, parallelism, partitions_of
-from plait.hosts.spark.requirements import check_java, check_packages, check_spark
+from plait.hosts.spark.requirements import check_packages, check_spark
 from plait.hosts.spark.settings import ROCKSDB, SPARKS_STORE, STORE
 from plait.query.dialect import zone_named
 
@@ -78,7 +79,7 @@ def _findings(session: SparkSession) -> Iterator[Finding]:
     if connect:
         yield Finding("Java", "ok", "on the server")
     else:
-        yield _tried("Java", "it fits", check_java)
+        yield _tried("Java", "it fits", provide_java)
     yield _store(session.conf.get(STORE, SPARKS_STORE) or SPARKS_STORE)
     yield _zone(str(session.conf.get("spark.sql.session.timeZone")))
     yield _partitions(session)

@@ -1,4 +1,4 @@
-"""What queries on Spark need: versions of packages, of Spark itself, and of Java.
+"""What queries on Spark need: versions of packages and of Spark itself; Java is in `java`.
 
 Each check is a function of what was found, so that it can be tried with versions that are not
 installed here. This module imports neither pyspark nor pandas.
@@ -7,13 +7,11 @@ installed here. This module imports neither pyspark nor pandas.
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import re
-import shutil
-import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from plait.errors import MissingRequirement
+from plait.hosts.spark.java import provide_java
 
 NEEDED = {
     "pyspark": ((4, 3), None, "results may be wrong or lost before 4.3 (SPARK-57003)"),
@@ -22,9 +20,6 @@ NEEDED = {
     "protobuf": ((6, 30), None, "Spark speaks to state stores through it"),
 }
 """Packages: the first version that will do, the first that will not, and what they are for."""
-
-JAVA = 17
-"""The oldest Java that Spark 4.3 runs on."""
 
 _REMEDY = "install Plait with its Spark packages: pip install 'plait[spark]'"
 
@@ -69,48 +64,13 @@ def check_spark(running: str) -> None:
         )
 
 
-def check_java(
-    environment: Mapping[str, str] | None = None, ask: Callable[[str], str] | None = None
-) -> int:
-    """The version of the Java that Spark would start, or the error that there is none, or too old.
-
-    `ask` returns what `java -version` prints; raise FileNotFoundError where there is no such file.
-    """
-    where = os.environ if environment is None else environment
-    home = where.get("JAVA_HOME")
-    command = os.path.join(home, "bin", "java") if home else "java"
-    remedy = f"install Java {JAVA} or newer, and let JAVA_HOME name its directory"
-    try:
-        said = (_ask if ask is None else ask)(command)
-    except OSError as error:
-        place = f"JAVA_HOME is {home!r}, but there is no bin/java" if home else "there is no java"
-        raise MissingRequirement(f"Spark needs Java, and {place}", remedy=remedy) from error
-    found = java_version(said)
-    if found is None or found < JAVA:
-        spoken = "tells no version" if found is None else f"is Java {found}"
-        raise MissingRequirement(
-            f"{command} {spoken}, but Spark needs {JAVA} or newer", remedy=remedy
-        )
-    return found
-
-
 def check_environment() -> None:
-    """Refuse an environment in which a Spark session cannot start or run Plait."""
-    check_packages()
-    check_java()
+    """Refuse an environment in which a Spark session cannot start or run Plait.
 
-
-def java_version(text: str) -> int | None:
-    """The feature version in what `java -version` prints.
-
-    >>> java_version('openjdk version "17.0.15" 2025-04-15'), java_version('"1.8.0_292"')
-    (17, 8)
+    It also lets Spark find a Java, as `plait.provide_java` does.
     """
-    found = re.search(r'"(\d+)(?:\.(\d+))?', text)
-    if found is None:
-        return None
-    first = int(found[1])
-    return int(found[2]) if first == 1 and found[2] else first
+    check_packages()
+    provide_java()
 
 
 def version(text: str) -> tuple[int, ...]:
@@ -128,14 +88,6 @@ def _installed(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _ask(command: str) -> str:
-    path = shutil.which(command)
-    if path is None:
-        raise FileNotFoundError(command)
-    done = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)
-    return done.stderr + done.stdout
 
 
 def _dotted(numbers: tuple[int, ...]) -> str:

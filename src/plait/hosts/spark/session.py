@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from plait.hosts.spark.java import provide_java
 from plait.hosts.spark.settings import REASONS
 
 SETTINGS: Mapping[str, str] = {
@@ -55,9 +56,13 @@ def local_session(
 ) -> SparkSession:
     """A session in this process with one processor per core; all cores unless said otherwise.
 
-    Temporary files go to `scratch`, what Spark has to say goes to the file `log` and not to the
-    terminal, and `settings` override everything else.
+        spark = plait.local_session()
+
+    Where no Java is installed it runs on the one that comes with `plait[java]`. Temporary files go
+    to `scratch`, what Spark has to say goes to the file `log` and not to the terminal, and
+    `settings` override everything else.
     """
+    provide_java()
     count = cores or os.cpu_count() or 1
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # `spark.pyspark.python` is not enough: the worker that sets up stateful operators ignores it.
