@@ -33,3 +33,12 @@ def test_a_line_that_was_cut_off_spoils_no_other(tmp_path: Path) -> None:
         HistoryWriter(path).add([Past(3, 3)])
         assert [p.last for p in HistoryReader(path).read()] == [1, 2, 3]
         path.write_bytes(before)
+
+
+def test_the_end_can_be_read_first(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    assert HistoryReader(path).tail(100) is None, "there is none"
+    HistoryWriter(path).add([Past(n, n) for n in range(100)])
+    few = HistoryReader(path).tail(300)
+    assert few is not None and 5 < len(few) < 20 and few[-1].last == 99
+    assert HistoryReader(path).tail(1 << 20) is None, "the whole log is as short"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,21 +80,47 @@ class HistoryReader:
             return self._lines
         whole = new[: new.rfind(b"\n") + 1]
         self._end += len(whole)
-        for line in whole.splitlines():
-            past = _past(line)
-            if past is not None and (not self._lines or past.first > self._lines[-1].last):
+        for past in _pasts(whole):
+            if not self._lines or past.first > self._lines[-1].last:
                 self._lines.append(past)
         return self._lines
+
+    def tail(self, most: int) -> list[Past] | None:
+        """The lines that lie wholly in the last so many bytes; None if that is the whole log."""
+        try:
+            with self.path.open("rb") as log:
+                end = log.seek(0, os.SEEK_END)
+                if end <= most:
+                    return None
+                log.seek(end - most)
+                log.readline()  # the rest of a line
+                text = log.read()
+        except OSError:
+            return None
+        return list(_pasts(text[: text.rfind(b"\n") + 1]))
 
 
 def _text(past: Past) -> str:
     return json.dumps(past.to_dict(), separators=(",", ":")) + "\n"
 
 
-def _past(line: bytes) -> Past | None:
-    """A line, or None if it is none."""
+def _pasts(text: bytes) -> Iterator[Past]:
+    """The lines of a log; what is none is left out."""
+    lines = text.splitlines()
     try:
-        given = json.loads(line)
-        return Past.from_dict(given) if isinstance(given, dict) else None
-    except (ValueError, RecursionError, SourceError):
+        # At once, which is far quicker; if one of them is no JSON, one by one.
+        given = json.loads(b"[" + b",".join(lines) + b"]")
+        whole = len(given) == len(lines)
+    except (ValueError, RecursionError):
+        whole = False
+    for line in given if whole else map(_plain, lines):
+        with suppress(SourceError):
+            if isinstance(line, dict):
+                yield Past.from_dict(line)
+
+
+def _plain(line: bytes) -> object:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
         return None

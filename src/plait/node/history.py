@@ -70,16 +70,14 @@ class Past:
         >>> Past.from_dict(Past(3, 3, results=7).to_dict()) == Past(3, 3, results=7)
         True
         """
+        known = {name: part for name, part in given.items() if name in _TYPES}
+        for name, part in known.items():
+            if not isinstance(part, _TYPES[name]):
+                raise SourceError(f"its field {name!r} is a {type(part).__name__}")
         try:
-            found = cls(**{name: given[name] for name in _NAMES & given.keys()})
+            return cls(**known)
         except TypeError as error:
             raise SourceError(f"it is no line of a history: {error}") from None
-        blank = cls(-1, -1)
-        for name in _NAMES:
-            wanted = _TYPES.get(name, type(getattr(blank, name)))
-            if not isinstance(there := getattr(found, name), wanted):
-                raise SourceError(f"its field {name!r} is a {type(there).__name__}")
-        return found
 
     def and_then(self, later: Past) -> Past:
         """With those that follow.
@@ -92,12 +90,12 @@ class Past:
         return replace(later, first=self.first, decisions=decided, **sums)
 
 
-_NAMES = frozenset(f.name for f in fields(Past))
+_EMPTY = Past(first=False, last=False)
 _TYPES: dict[str, Any] = {
-    "at": (int, float),
-    "took": (int, float),
-    "hottest": (list, tuple),
-    "decisions": (list, tuple),
+    **{f.name: type(getattr(_EMPTY, f.name)) for f in fields(Past)},
+    **dict.fromkeys(("first", "last"), int),
+    **dict.fromkeys(("at", "took"), (int, float)),
+    **dict.fromkeys(("hottest", "decisions"), (list, tuple)),
 }
 _SUMMED = (
     "took", "batches", "rows", "late", "aside", "results", "seconds", "written_bytes"

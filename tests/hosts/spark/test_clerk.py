@@ -9,7 +9,8 @@ import pytest
 
 from plait.errors import MoveError
 from plait.files.history_log import HistoryReader
-from plait.hosts.spark.clerk import HISTORY, QUESTION, Clerk
+from plait.hosts.spark.clerk import Clerk
+from plait.hosts.spark.clerk_files import HISTORY, QUESTION
 from plait.hosts.spark.control import Control, Made
 from plait.hosts.spark.requests import Requests
 from plait.node.question import Question

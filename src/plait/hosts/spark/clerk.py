@@ -20,14 +20,13 @@ from pathlib import Path
 
 from plait.errors import PlaitError
 from plait.files.history_log import HistoryWriter
-from plait.hosts.spark.control import Control, Made, pin, unpin
+from plait.hosts.spark.clerk_files import HISTORY, QUESTION, past_batch
+from plait.hosts.spark.control import Made, pin, unpin
 from plait.hosts.spark.locks import Lock
 from plait.hosts.spark.requests import Requests
-from plait.node.history import Past, past_of
 from plait.node.question import Question
 from plait.node.requests import PlanAnswer, PlanRequest
 
-QUESTION, HISTORY = "question.json", "history.jsonl"
 _AT_ONCE = 32
 """Batches that one turn goes through, at most: others wait for the thread."""
 _OUT_OF_DATE = 120.0
@@ -139,12 +138,3 @@ class Clerk:
         ended = control.last_ended(query, processors)
         reports = [] if ended is None else control.reports(query, ended)
         return len(reports) == processors and all(report.epoch >= epoch for report in reports)
-
-
-def past_batch(control: Control, query: str, batch: int) -> Past | None:
-    """What remains of a batch of which there are reports."""
-    reports = control.reports(query, batch)
-    if not reports:
-        return None
-    at, took = control.times(query, batch)
-    return past_of(batch, reports, at, took)

@@ -1,0 +1,75 @@
+"""`plait.console(query)` and `plait.metrics(query)`: for a query of this driver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from plait.dashboard.contents import Watcher
+from plait.errors import SourceError
+from plait.hosts.spark.control import Control, joins_of
+
+if TYPE_CHECKING:
+    from plait.dashboard.server import Console
+
+
+def console(query: Any, *, port: int = 0, control: bool = False) -> Console:
+    """Start the console of a running query, in the background; its `url` opens it.
+
+    It listens on this machine only, and the address has a token without which it answers nothing.
+    With `control`, plans can be asked for on its pages. `close()` ends it; the query does not
+    notice either way.
+    """
+    from plait.dashboard.server import Console
+
+    return Console(watchers_of(query), port=port, control=control).start()
+
+
+class MetricsServer:
+    """An endpoint for Prometheus that runs; `close` ends it."""
+
+    def __init__(self, watchers: list[Watcher], port: int) -> None:
+        from prometheus_client import CollectorRegistry, start_http_server
+
+        from plait.dashboard.metrics import WatchingMetrics
+
+        registry = CollectorRegistry()
+        registry.register(WatchingMetrics(watchers))
+        self._server, self._thread = start_http_server(port, "127.0.0.1", registry)
+        self.port: int = self._server.server_port
+
+    @property
+    def url(self) -> str:
+        """What Prometheus is to be told."""
+        return f"http://127.0.0.1:{self.port}/metrics"
+
+    def close(self) -> None:
+        """End it."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(timeout=5)
+
+    def __repr__(self) -> str:
+        return f"<metrics {self.url}>"
+
+
+def metrics(query: Any, *, port: int = 9108) -> MetricsServer:
+    """Serve the metrics of a running query for Prometheus, on this machine only.
+
+    They have numbers, and the names of streams and plans. `close()` ends it.
+    """
+    return MetricsServer(watchers_of(query), port)
+
+
+def watchers_of(query: Any) -> list[Watcher]:
+    """What reads the joins of a query of this driver."""
+    found: dict[str, Control] = {}
+    for join in joins_of(str(query.id)):
+        found.setdefault(join.control.folder, join.control)
+    if not found:
+        raise SourceError(
+            f"no join of the query {query.name or query.id} has reported a batch yet, at least "
+            "not where this driver can see it",
+            remedy="ask again after its first batch; on a cluster, tell to_df(checkpoint=...) a "
+            "folder that driver and executors share",
+        )
+    return [Watcher(control) for control in found.values()]
