@@ -115,7 +115,7 @@ def test_pages_do_without_what_is_not_there(contents: Contents, missing: str) ->
 def test_the_preview_says_what_it_costs(contents: Contents) -> None:
     plan = "(((trades quotes) news) ratings)"
     text = control_page(SITE, contents, Form(plan, preview=preview(contents, plan)))
-    for said in ("more CPU", "longest pause", "computed anew", "moving state"):
+    for said in (" CPU: ", "exceed its budget", "longest pause", "computed anew", "moving state"):
         assert said in text
     assert 'name="csrf" value="c"' in text
 

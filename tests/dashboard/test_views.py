@@ -58,7 +58,7 @@ def test_trees_show_state_and_work(contents: Contents) -> None:
     every = nodes(view.root)
     reports = contents.latest.values()
     assert sum(n.rows for n in every) == sum(r.state_rows for r in reports)
-    assert sum(n.share for n in every) == pytest.approx(1.0)
+    assert sum(n.share or 0.0 for n in every) == pytest.approx(1.0)
     assert {n.label for n in every if not n.is_join} == set(RUN.query.names)
     drawn = draw_tree(view)
     assert drawn is not None and drawn.count("<rect") == len(every) + 2 * sum(

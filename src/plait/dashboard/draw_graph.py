@@ -33,19 +33,24 @@ def draw_graph(view: GraphView) -> Markup:
 
 
 def _places(count: int) -> list[tuple[float, float]]:
-    """Where the streams are: around an ellipse, the first one top left."""
-    across, down = (_WIDTH - _BOX) / 2 - 4, (_HEIGHT - _TALL) / 2 - 4
-    if count == 2:
-        return [(_WIDTH / 2 - across, _HEIGHT / 2), (_WIDTH / 2 + across, _HEIGHT / 2)]
-    begin = -math.pi / 2 if count % 2 else -math.pi / 2 - math.pi / count
-    stretch = math.sqrt(2) if count == 4 else 1.0
-    return [
-        (
-            _WIDTH / 2 + stretch * across * math.cos(begin + 2 * math.pi * i / count),
-            _HEIGHT / 2 + stretch * down * math.sin(begin + 2 * math.pi * i / count),
-        )
-        for i in range(count)
-    ]
+    """Where the streams are: around a ring that fills the room, the first one at the top left.
+
+    >>> [(round(x), round(y)) for x, y in _places(2)]
+    [(65, 150), (385, 150)]
+    """
+    begin = math.pi if count == 2 else -math.pi / 2 - (0 if count % 2 else math.pi / count)
+    turns = [begin + 2 * math.pi * i / count for i in range(count)]
+    across = _spread([math.cos(turn) for turn in turns], _WIDTH, _BOX / 2 + 4)
+    down = _spread([math.sin(turn) for turn in turns], _HEIGHT, _TALL / 2 + 4)
+    return list(zip(across, down, strict=True))
+
+
+def _spread(values: list[float], room: float, edge: float) -> list[float]:
+    """The values stretched from edge to edge, or in the middle if they are all the same."""
+    least, most = min(values), max(values)
+    if most - least < 1e-6:
+        return [room / 2] * len(values)
+    return [edge + (room - 2 * edge) * (v - least) / (most - least) for v in values]
 
 
 def _line(view: GraphView, edge: EdgeView, places: list[tuple[float, float]]) -> Markup:

@@ -66,7 +66,7 @@ def outline(view: TreeView) -> Markup | None:
 
 
 def _item(node: NodeView, view: TreeView) -> Markup:
-    share = tag("b", f" {node.share:.0%} of the work") if node.is_join else None
+    share = tag("b", f" {_share(node)} of the work") if node.is_join else None
     below = [_item(child, view) for child in node.children]
     return tag(
         "li",
@@ -116,16 +116,22 @@ def _box(placed: _Placed, top: float, view: TreeView) -> Markup:
     ]
     if node.is_join:
         room = _BOX - 60
+        done = max(2.0, room * (node.share or 0.0))
         parts += [
             tag("rect", x=left + 10, y=top + 44, width=room, height=8, rx=4, class_="rail"),
-            tag("rect", x=left + 10, y=top + 44, width=max(2.0, room * node.share), height=8, rx=4,
+            tag("rect", x=left + 10, y=top + 44, width=done, height=8, rx=4,
                 class_="work"),
-            tag("text", f"{node.share:.0%}", x=left + _BOX - 10, y=top + 52,
+            tag("text", _share(node), x=left + _BOX - 10, y=top + 52,
                 class_="small value end"),
         ]  # fmt: skip
     else:
         parts.append(tag("text", "window", x=x, y=top + 51, class_="soft small middle"))
     return tag("g", parts)
+
+
+def _share(node: NodeView) -> str:
+    """The share of the work; a plan that has just begun has done none yet."""
+    return "–" if node.share is None else f"{node.share:.0%}"
 
 
 def _kind(node: NodeView) -> str:

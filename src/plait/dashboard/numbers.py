@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+_LONG = ((63e6, 31_557_600, "years"), (172_800, 86_400, "d"), (5400, 3600, "h"), (120, 60, "min"))
+"""From how many seconds on a unit is used, and how many it has."""
 _STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -43,7 +45,7 @@ def seconds(value: float | None) -> str:
     """
     if value is None or math.isnan(value):
         return "–"
-    for least, unit, name in ((172_800, 86_400, "d"), (5400, 3600, "h"), (120, 60, "min")):
+    for least, unit, name in _LONG:
         if abs(value) >= least:
             return f"{value / unit:.3g} {name}"
     if abs(value) >= 1:

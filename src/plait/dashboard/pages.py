@@ -201,13 +201,16 @@ def _preview(found: PlanPreview) -> Markup:
     worth = "What it would cost is not known: no processor has told what it believes."
     kind = ""
     if change is not None:
-        kind = "good" if change <= 0 else "bad"
-        word = "less" if change <= 0 else "more"
+        kind = "good" if change <= 0 and not found.too_large else "bad"
+        share = f"{abs(change):.0%} {'less' if change <= 0 else 'more'} CPU"
+        share = share if change < 1 else f"{1 + change:.3g} times the CPU"
         now, then = (sum(getattr(p, n) for p in found.processors) for n in ("now", "then"))
         worth = (
-            f"{abs(change):.0%} {word} CPU: {then:.3g} instead of {now:.3g} seconds per second of "
+            f"{share}: {then:.3g} instead of {now:.3g} seconds per second of "
             f"event time, over all processors. The longest pause is {seconds(found.pause)}."
         )
+    if found.too_large:
+        worth += f" The state of a processor would exceed its budget of {size(found.budget)}."
     silent = f" {found.silent} processors have told nothing." if found.silent else ""
     rows = [
         tag(

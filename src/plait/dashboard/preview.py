@@ -57,11 +57,19 @@ class PlanPreview:
     """States that both plans have."""
     made: tuple[str, ...] = ()
     """States that must be computed."""
+    budget: float | None = None
+    """Bytes that the state of one processor may take."""
 
     @property
     def pause(self) -> float:
         """Of the slowest processor."""
         return max((p.pause for p in self.processors), default=0.0)
+
+    @property
+    def too_large(self) -> bool:
+        """Whether the states would take more than they may."""
+        most = max((p.bytes_then for p in self.processors), default=0.0)
+        return self.budget is not None and most > self.budget
 
     @property
     def change(self) -> float | None:
@@ -109,6 +117,7 @@ def preview(
         silent,
         tuple(sorted(kept)),
         tuple(sorted(made)),
+        question.budget.memory if question.budget.unit == "bytes" else None,
     )
 
 

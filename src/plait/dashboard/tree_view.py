@@ -31,8 +31,8 @@ class NodeView:
     bytes: int = 0
     work: float = 0.0
     """Seconds of the last batch by the cost model; those of a window are those of its join."""
-    share: float = 0.0
-    """Of the work of the whole plan."""
+    share: float | None = 0.0
+    """Of the work of the whole plan; None if it has just begun and has done none."""
     counted: tuple[tuple[str, int], ...] = ()
     """What the join did in the last batch."""
     ways: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def _node(
         rows,
         size,
         work,
-        work / total if total else 0.0,
+        work / total if total else None,
         counted if isinstance(node, Join) else (),
         ways,
         children,
