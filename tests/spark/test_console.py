@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +170,9 @@ def test_a_query_re_plans_and_obeys_in_the_browser(
         until(lambda: "epoch 2" in shown(browser, "#asked")[0], "the driver has answered")
         feed.batch()
         until(lambda: "themselves" in shown(browser, "#held")[0], "it is released")
+        with closing(plait.metrics(feed.query, port=0)) as metrics:
+            text = urllib.request.urlopen(metrics.url, timeout=10).read().decode()
+            assert f'stream="s0"}} {1000 * feed.fed}' in text.replace(".0", "")
         complaints = [entry["message"] for entry in browser.get_log("browser")]
         assert not [text for text in complaints if "403" not in text], "of scripts or the policy"
     finally:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from plait.dashboard.contents import Watcher
-from plait.errors import SourceError
+from plait.errors import MissingRequirement, SourceError
 from plait.hosts.spark.control import Control, joins_of
 
 if TYPE_CHECKING:
@@ -19,18 +21,20 @@ def console(query: Any, *, port: int = 0, control: bool = False) -> Console:
     With `control`, plans can be asked for on its pages. `close()` ends it; the query does not
     notice either way.
     """
-    from plait.dashboard.server import Console
-
-    return Console(watchers_of(query), port=port, control=control).start()
+    watchers = watchers_of(query)
+    with _installed("plait.console", "console"):
+        from plait.dashboard.server import Console
+    return Console(watchers, port=port, control=control).start()
 
 
 class MetricsServer:
     """An endpoint for Prometheus that runs; `close` ends it."""
 
     def __init__(self, watchers: list[Watcher], port: int) -> None:
-        from prometheus_client import CollectorRegistry, start_http_server
+        with _installed("plait.metrics", "metrics"):
+            from prometheus_client import CollectorRegistry, start_http_server
 
-        from plait.dashboard.metrics import WatchingMetrics
+            from plait.dashboard.metrics import WatchingMetrics
 
         registry = CollectorRegistry()
         registry.register(WatchingMetrics(watchers))
@@ -58,6 +62,18 @@ def metrics(query: Any, *, port: int = 9108) -> MetricsServer:
     They have numbers, and the names of streams and plans. `close()` ends it.
     """
     return MetricsServer(watchers_of(query), port)
+
+
+@contextmanager
+def _installed(name: str, extra: str) -> Iterator[None]:
+    """Say what to install if a package is missing that an extra of Plait brings."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingRequirement(
+            f"{name} needs {error.name}, which is not installed",
+            remedy=f"pip install 'plait[{extra}]' brings it",
+        ) from None
 
 
 def watchers_of(query: Any) -> list[Watcher]:
