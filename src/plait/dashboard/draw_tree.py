@@ -111,7 +111,7 @@ def _box(placed: _Placed, top: float, view: TreeView) -> Markup:
     parts = [
         tag("title", _about(node)),
         tag("rect", x=left, y=top, width=_BOX, height=_TALL, rx=10, class_=_kind(node)),
-        tag("text", clipped(name, 19), x=x, y=top + 19, class_="name middle"),
+        tag("text", clipped(name, 17), x=x, y=top + 19, class_="name middle"),
         tag("text", held, x=x, y=top + 35, class_="soft small middle"),
     ]
     if node.is_join:

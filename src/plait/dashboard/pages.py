@@ -104,7 +104,7 @@ def processors_page(site: Site, contents: Contents) -> Markup:
         contents,
         "/processors",
         sections.groups(contents),
-        sections.loads(contents),
+        sections.loads(contents, Looking()),
         sections.streams(contents),
     )
 

@@ -294,7 +294,7 @@ def _worth(decided: Decided) -> Markup:
 # -- processors and groups
 
 
-def loads(contents: Contents) -> Markup:
+def loads(contents: Contents, looking: Looking) -> Markup:
     """What each processor takes."""
     view = load_view(contents)
     busiest = max((p.busy for p in view.processors), default=0.0) or 1.0
@@ -307,7 +307,7 @@ def loads(contents: Contents) -> Markup:
             ("plan", None),
         )),
     )  # fmt: skip
-    rows = [_load(p, busiest, float(fullest), limited=view.budget is not None)
+    rows = [_load(p, looking, busiest, float(fullest), limited=view.budget is not None)
             for p in view.processors]  # fmt: skip
     limit = None if view.budget is None else tag(
         "small", f"budget of each: {size(view.budget)}", class_="soft"
@@ -320,12 +320,14 @@ def loads(contents: Contents) -> Markup:
     )
 
 
-def _load(p: ProcessorView, busiest: float, fullest: float, *, limited: bool) -> Markup:
+def _load(
+    p: ProcessorView, looking: Looking, busiest: float, fullest: float, *, limited: bool
+) -> Markup:
     hot = p.share > _HOT
     near = limited and p.state_bytes > _NEAR * fullest
     return tag(
         "tr",
-        tag("td", p.number, class_="number"),
+        tag("td", looking.link(looking.address(looking.span, p.number), p.number), class_="number"),
         tag("td", short(p.rows), class_="number"),
         tag("td", f"{p.share:.2f} ×" + (" hot" if hot else "")),
         tag("td", seconds(p.busy), class_="number"),
@@ -363,22 +365,22 @@ def groups(contents: Contents) -> Markup:
         for holder in group.holders:
             held.setdefault(holder, []).append(group)
     moving = {g for move in view.moves for g in move.groups}
-    rows = [
+    places = [
         tag(
-            "tr",
-            tag("td", p, class_="number"),
-            tag("td", tag("div", [_cell(g, view, g.group in moving) for g in shares],
-                          class_="cells")),
+            "div",
+            tag("b", p, title=f"processor {p}"),
+            tag("div", [_cell(g, view, g.group in moving) for g in shares], class_="cells"),
+            class_="place",
         )
         for p, shares in sorted(held.items())
-    ]  # fmt: skip
+    ]
     return section(
         "groups",
         f"{len(view.groups)} partition groups",
         _moves(view.moves),
-        tag("div", tag("table", rows), class_="scroll"),
-        tag("p", "The stronger its colour, the more work a group is. Framed ones are on their way.",
-            class_="soft small"),
+        tag("div", places, class_="places"),
+        tag("p", "Each box is a processor. The stronger its colour, the more work a group is. "
+            "Framed groups are on their way.", class_="soft small"),
         aside=tag("small", f"routing table {view.table}, since batch {view.since:,}",
                   class_="soft"),
     )  # fmt: skip

@@ -61,7 +61,7 @@ def _join(contents: Contents) -> Child:
             sections.timeline(contents, looking),
             sections.decisions(contents, looking, _MOST),
             sections.groups(contents),
-            sections.loads(contents),
+            sections.loads(contents, looking),
             sections.streams(contents),
             sections.notes(contents),
         ),

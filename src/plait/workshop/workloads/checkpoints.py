@@ -249,7 +249,7 @@ class LongRun:
             late={"news": chance.randrange(4)} if number % 7 == 0 else {},
             routed=routed,
             groups={name: {g: n // max(len(held), 1) for g in held} for name, n in routed.items()},
-            results=round(2_000 * share * (1 + 0.4 * math.sin(number / 40))),
+            results=round(500 * self.processors * share * (1 + 0.4 * math.sin(number / 40))),
             written_bytes=sum(routed.values()) * 60,
             segments=24,
             state_rows=sum(rows for rows, _ in states.values()),
@@ -259,17 +259,17 @@ class LongRun:
             watermarks=dict.fromkeys(self.query.names, mark),
             plan=str(plan),
             events=events,
-            seconds={"prepare": 0.01, "join": 40 * share * chance.uniform(0.8, 1.2) / 40,
-                     "write": 0.02},
-            total={"results": 2_000 * number, "rows": {n: r * number for n, r in rows.items()},
+            seconds={"prepare": 0.01, "write": 0.02,
+                     "join": 0.2 * self.processors * share * chance.uniform(0.8, 1.2)},
+            total={"results": 500 * number, "rows": {n: r * number for n, r in rows.items()},
                    "late": {"news": number // 7}},
         )  # fmt: skip
 
     def rows(self, number: int) -> dict[str, int]:
         """Rows of each stream in a batch."""
         wave = 1 + 0.3 * math.sin(number / 90) + 0.05 * math.sin(number * 1.7)
-        per = {"trades": 23_000, "quotes": 54_000, "news": 7_700, "ratings": 11_500}
-        return {name: round(n * wave) for name, n in per.items()}
+        per = {"trades": 5_750, "quotes": 13_500, "news": 1_925, "ratings": 2_875}
+        return {name: round(n * self.processors * wave) for name, n in per.items()}
 
     def _states(
         self, plan: Node, share: float
