@@ -134,7 +134,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
         "how a thread keeps a log; results do not depend on it",
         ("_AT_ONCE", "_OUT_OF_DATE", "_RESTING"),
     ),
-    "hosts.spark.requests": (SHOWN, ("_KEPT",)),
+    "hosts.spark.plan_requests": (SHOWN, ("_KEPT",)),
     "node.history": (SHOWN, ("_KEPT",)),
     "hosts.spark.control": (
         "how far ahead a table is decided, and how much of a log is shown",

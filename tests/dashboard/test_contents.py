@@ -52,13 +52,13 @@ def test_only_what_is_new_is_read(checkpoint: Path, monkeypatch: pytest.MonkeyPa
     assert batches(watcher.refresh()) == list(range(60)), "the batch has not ended"
     (checkpoint / "commits" / "60").write_text("v1\n{}")
     opened: list[str] = []
-    usual = Path.read_text
+    usual = Path.read_bytes
 
-    def spied(path: Path, *arguments: object, **named: object) -> str:
+    def spied(path: Path) -> bytes:
         opened.append(path.name)
-        return usual(path, *arguments, **named)  # type: ignore[arg-type]
+        return usual(path)
 
-    monkeypatch.setattr(Path, "read_text", spied)
+    monkeypatch.setattr(Path, "read_bytes", spied)
     found = watcher.refresh()
     assert batches(found) == list(range(61)) and found.version > before.version
     assert {name for name in opened if "-" in name} == {f"60-{p}.json" for p in range(3)}

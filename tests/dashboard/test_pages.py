@@ -12,8 +12,8 @@ import plait
 from plait.dashboard.contents import Contents
 from plait.dashboard.decided import Decided
 from plait.dashboard.pages import (
+    ConsoleSite,
     Form,
-    Site,
     control_page,
     decisions_page,
     overview,
@@ -27,7 +27,7 @@ from plait.node.report import Report
 from plait.node.requests import PlanAnswer, PlanRequest
 from plait.plan.jtree import mjoin
 
-SITE = Site(["join"], "join", control=True, csrf="c")
+SITE = ConsoleSite(["join"], "join", control=True, csrf="c")
 EVIL = HOSTILE[0] + HOSTILE[1]
 
 

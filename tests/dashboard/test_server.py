@@ -12,7 +12,7 @@ import pytest
 
 from plait.dashboard.contents import watch_checkpoint
 from plait.dashboard.server import Console
-from plait.hosts.spark.requests import Requests
+from plait.hosts.spark.plan_requests import PlanRequests
 
 Answer = tuple[int, Mapping[str, str], str]
 
@@ -106,7 +106,7 @@ def test_pages_files_and_news(console: Console) -> None:
 
 def test_a_plan_is_asked_for(console: Console, checkpoint: Path) -> None:
     friend = Visitor(console, known=True)
-    requests = Requests(checkpoint / "plait" / "join")
+    requests = PlanRequests(checkpoint / "plait" / "join")
     plan = "(((trades quotes) news) ratings)"
     form = {"action": "preview", "plan": plan, "strategy": "auto", "csrf": friend.csrf}
     status, _, text = friend.post("/control", form)
@@ -127,7 +127,7 @@ def test_what_makes_no_sense_is_refused_in_words(console: Console, checkpoint: P
     for wrong, said in wrongs:
         status, _, text = friend.post("/control", form | wrong)
         assert status == 400 and said in text, text
-    assert not Requests(checkpoint / "plait" / "join").waiting()
+    assert not PlanRequests(checkpoint / "plait" / "join").waiting()
 
 
 def test_forms_of_others_are_refused(console: Console, checkpoint: Path) -> None:
@@ -139,7 +139,7 @@ def test_forms_of_others_are_refused(console: Console, checkpoint: Path) -> None
     assert friend.post("/control", form, Origin="http://evil.example")[0] == 403
     assert friend.post("/control", form, Sec_Fetch_Site="cross-site")[0] == 403
     assert friend.post("/control", form | {"plan": "x" * 100_000})[0] == 413
-    assert not Requests(checkpoint / "plait" / "join").waiting()
+    assert not PlanRequests(checkpoint / "plait" / "join").waiting()
 
 
 def test_without_control_nothing_can_be_asked_for(checkpoint: Path) -> None:
@@ -147,4 +147,4 @@ def test_without_control_nothing_can_be_asked_for(checkpoint: Path) -> None:
         friend = Visitor(console, known=True)
         assert friend.get("/control")[0] == 403
         assert friend.post("/control", {"action": "release"})[0] == 403
-        assert not Requests(checkpoint / "plait" / "join").waiting()
+        assert not PlanRequests(checkpoint / "plait" / "join").waiting()

@@ -29,7 +29,7 @@ from plait.files.event_log import read_events
 from plait.files.history_log import HistoryReader
 from plait.hosts.spark.clerk_files import HISTORY, QUESTION, past_batch
 from plait.hosts.spark.control import Control, controls_in
-from plait.hosts.spark.requests import Requests
+from plait.hosts.spark.plan_requests import PlanRequests
 from plait.node.epochs import Epoch
 from plait.node.history import Past
 from plait.node.question import Question
@@ -165,7 +165,7 @@ class Watcher:
         query = None if question is None else question.query
         epoch, notes = (None, []) if query is None else control.decisions.look(query)
         table, trouble = self._table()
-        requests = Requests(self._folder)
+        requests = PlanRequests(self._folder)
         found = replace(
             last,
             read=time.time(),

@@ -20,7 +20,7 @@ _FEW, _MANY = 6, 200
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ConsoleSite:
     """What all pages of a console have in common."""
 
     joins: Sequence[str]
@@ -32,7 +32,7 @@ class Site:
     """What a form must bring along."""
 
 
-def framed(site: Site, contents: Contents, path: str, *parts: Child) -> Markup:
+def framed(site: ConsoleSite, contents: Contents, path: str, *parts: Child) -> Markup:
     """A page with its head, its menu and these parts."""
     menu = [("/", "Overview"), ("/decisions", "Decisions"), ("/processors", "Processors")]
     if site.control:
@@ -71,7 +71,7 @@ def framed(site: Site, contents: Contents, path: str, *parts: Child) -> Markup:
     )  # fmt: skip
 
 
-def overview(site: Site, contents: Contents, looking: Looking) -> Markup:
+def overview(site: ConsoleSite, contents: Contents, looking: Looking) -> Markup:
     """What one sees first."""
     return framed(
         site,
@@ -86,7 +86,7 @@ def overview(site: Site, contents: Contents, looking: Looking) -> Markup:
     )
 
 
-def decisions_page(site: Site, contents: Contents, looking: Looking) -> Markup:
+def decisions_page(site: ConsoleSite, contents: Contents, looking: Looking) -> Markup:
     """All decisions."""
     return framed(
         site,
@@ -97,7 +97,7 @@ def decisions_page(site: Site, contents: Contents, looking: Looking) -> Markup:
     )
 
 
-def processors_page(site: Site, contents: Contents) -> Markup:
+def processors_page(site: ConsoleSite, contents: Contents) -> Markup:
     """Processors, groups and streams."""
     return framed(
         site,
@@ -122,7 +122,7 @@ class Form:
     trouble: str = ""
 
 
-def control_page(site: Site, contents: Contents, form: Form) -> Markup:
+def control_page(site: ConsoleSite, contents: Contents, form: Form) -> Markup:
     """Where another plan is asked for."""
     return framed(
         site,
@@ -135,7 +135,7 @@ def control_page(site: Site, contents: Contents, form: Form) -> Markup:
     )
 
 
-def _form(site: Site, contents: Contents, form: Form) -> Markup:
+def _form(site: ConsoleSite, contents: Contents, form: Form) -> Markup:
     held = contents.epoch is not None and contents.epoch.plan is not None
     said = (
         f"Pinned: every processor runs {contents.epoch.plan} until it is released."

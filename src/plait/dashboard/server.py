@@ -32,8 +32,8 @@ from plait.dashboard.access import HEADERS, Keys, judge
 from plait.dashboard.contents import Contents, Watcher
 from plait.dashboard.metrics import CONTENT_TYPE, exposition
 from plait.dashboard.pages import (
+    ConsoleSite,
     Form,
-    Site,
     control_page,
     decisions_page,
     looking_of,
@@ -43,7 +43,7 @@ from plait.dashboard.pages import (
 )
 from plait.dashboard.preview import preview
 from plait.errors import PlaitError
-from plait.hosts.spark.requests import Requests
+from plait.hosts.spark.plan_requests import PlanRequests
 from plait.node.requests import PlanRequest
 
 _EVERY = 0.5
@@ -156,10 +156,10 @@ class _Pages:
         watchers = self._reading.watchers
         return watchers[int(number) % len(watchers) if number.isdecimal() else 0]
 
-    def _site(self, request: HttpRequest) -> tuple[Site, Contents]:
+    def _site(self, request: HttpRequest) -> tuple[ConsoleSite, Contents]:
         watcher = self._chosen(request)
         names = [w.name for w in self._reading.watchers]
-        return Site(names, watcher.name, self._control, self._keys.csrf), watcher.contents
+        return ConsoleSite(names, watcher.name, self._control, self._keys.csrf), watcher.contents
 
     async def overview(self, request: HttpRequest) -> Response:
         site, contents = self._site(request)
@@ -202,7 +202,7 @@ class _Pages:
                 if given["action"] == "preview":
                     form = Form(form.plan, form.strategy, found)
                     return HTMLResponse(control_page(site, contents, form))
-            Requests(Path(contents.folder)).ask(asked)
+            PlanRequests(Path(contents.folder)).ask(asked)
         except PlaitError as error:
             form = Form(form.plan, form.strategy, trouble=str(error))
             return HTMLResponse(control_page(site, contents, form), status_code=400)

@@ -88,4 +88,9 @@ def watchers_of(query: Any) -> list[Watcher]:
             remedy="ask again after its first batch; on a cluster, tell to_df(checkpoint=...) a "
             "folder that driver and executors share",
         )
+    if away := next((c.folder for c in found.values() if c.remote), None):
+        raise SourceError(
+            f"the reports are in {away}, and only those in a file system can be shown",
+            remedy="print plait.progress(query) instead",
+        )
     return [Watcher(control) for control in found.values()]

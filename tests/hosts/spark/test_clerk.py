@@ -12,7 +12,7 @@ from plait.files.history_log import HistoryReader
 from plait.hosts.spark.clerk import Clerk
 from plait.hosts.spark.clerk_files import HISTORY, QUESTION
 from plait.hosts.spark.control import Control, Made
-from plait.hosts.spark.requests import Requests
+from plait.hosts.spark.plan_requests import PlanRequests
 from plait.node.question import Question
 from plait.node.report import Report
 from plait.node.requests import PlanRequest
@@ -31,7 +31,7 @@ class World:
         routing = route(QUERY.graph, 2)
         self.join = Made(QUERY, None, self.control, routing, plan="(a b c)")
         self.clerk = Clerk(self.join, lambda: NOW)
-        self.requests = Requests(self.folder)
+        self.requests = PlanRequests(self.folder)
 
     def batch(self, number: int, epoch: int = 0) -> None:
         for processor in range(2):

@@ -5,7 +5,7 @@ and the checkpoint only. What goes wrong here is logged; the query does not noti
 
     question.json     what the join was asked to do; see `plait.node.question`
     history.jsonl     a line for each batch that has ended; see `plait.node.history`
-    requests/, answers/   see `plait.hosts.spark.requests`
+    requests/, answers/   see `plait.hosts.spark.plan_requests`
 
 *Recovery.* The last line of the history says where to go on. Reports of the last hundred batches
 are there, so a driver that was started again leaves no gap.
@@ -23,7 +23,7 @@ from plait.files.history_log import HistoryWriter
 from plait.hosts.spark.clerk_files import HISTORY, QUESTION, past_batch
 from plait.hosts.spark.control import Made, pin, unpin
 from plait.hosts.spark.locks import Lock
-from plait.hosts.spark.requests import Requests
+from plait.hosts.spark.plan_requests import PlanRequests
 from plait.node.question import Question
 from plait.node.requests import PlanAnswer, PlanRequest
 
@@ -43,7 +43,7 @@ class Clerk:
         self._clock = clock
         self._lock = Lock(join.control, "clerk.lock", "keeps the history of")
         self._history: HistoryWriter | None = None
-        self._requests = Requests(Path(join.control.folder))
+        self._requests = PlanRequests(Path(join.control.folder))
         self._once = 0
         """The epoch that is to be released once all processors have followed it; 0: none."""
         self._told = -1

@@ -6,7 +6,7 @@
     tables/, transfer/            where partition groups are, and groups on their way; see `tables`
     balance.jsonl                 what the distribution manager decided, and why; see `balance`
     question.json, history.jsonl  what was asked, and a line for each batch; see `clerk`
-    requests/, answers/           what other processes ask of the driver; see `requests`
+    requests/, answers/           what other processes ask of the driver; see `plan_requests`
 
 Every processor looks for the newest epoch at the beginning of a batch. So the folder has to be one
 that driver and executors reach: in the checkpoint if `to_df` was told one, else a temporary folder
@@ -228,7 +228,7 @@ class Control:
     def read_reports(self, query: str, batch: int) -> tuple[list[Report], list[str]]:
         """The reports of a batch that can be read, and what is wrong with the others."""
         found, notes = [], []
-        for name in sorted(n for n in self._names(query) if n.startswith(f"{batch}-")):
+        for name in sorted(n for n in self._listed(query) if n.startswith(f"{batch}-")):
             path = f"{self.folder}/{self._folder(query, batch)}/{name}"
             try:
                 raw = self._store.read(f"{self._folder(query, batch)}/{name}")
@@ -256,6 +256,16 @@ class Control:
             return {}
         return {name: when for name, when in found.items() if _REPORT.fullmatch(name)}
 
+    def _listed(self, query: str) -> list[str]:
+        """The names alone, which a file system tells without looking at each file."""
+        if self.remote:
+            return list(self._names(query))
+        try:
+            names = os.listdir(Path(self.folder, _reports(query)))
+        except OSError:
+            return []
+        return [name for name in names if _REPORT.fullmatch(name)]
+
     def followed(self, query: str) -> int:
         """The greatest number of an epoch that a report of the last batches tells."""
         newest = self.batches(query)[-2:]  # the last one may be under way
@@ -267,7 +277,7 @@ class Control:
 
     def _reported(self, query: str) -> Counter[int]:
         """How many reports there are of each batch."""
-        return Counter(int(name.partition("-")[0]) for name in self._names(query))
+        return Counter(int(name.partition("-")[0]) for name in self._listed(query))
 
     # -- how far a query is, by Spark's logs in the checkpoint and by what was reported
 

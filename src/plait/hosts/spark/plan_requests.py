@@ -23,7 +23,7 @@ _KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Requests:
+class PlanRequests:
     """Those of one control directory, which need not be there."""
 
     control: Path
