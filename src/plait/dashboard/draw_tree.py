@@ -66,7 +66,7 @@ def outline(view: TreeView) -> Markup | None:
 
 
 def _item(node: NodeView, view: TreeView) -> Markup:
-    share = tag("b", f" {_share(node)} of the work") if node.is_join else None
+    share = tag("b", f" {node.share:.0%} of the work") if node.is_join and node.share else None
     below = [_item(child, view) for child in node.children]
     return tag(
         "li",
