@@ -50,6 +50,7 @@ _BUILTINS = {"eval", "exec", "compile", "__import__"}
 
 STARTS_PROGRAMS = {
     "hosts/spark/java.py": "asks an installed Java for its version",
+    "workshop/bench/console_open.py": "runs the console in a process of its own",
     "workshop/bench/spark/launch.py": "runs each system of a benchmark in a process of its own",
     "workshop/torture/spark.py": "runs drivers of Spark that may be killed",
 }

@@ -130,6 +130,12 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
             "_SOON",
         ),
     ),
+    "hosts.spark.clerk": (
+        "how a thread keeps a log; results do not depend on it",
+        ("_AT_ONCE", "_OUT_OF_DATE", "_RESTING"),
+    ),
+    "hosts.spark.plan_requests": (SHOWN, ("_KEPT",)),
+    "node.history": (SHOWN, ("_KEPT",)),
     "hosts.spark.control": (
         "how far ahead a table is decided, and how much of a log is shown",
         ("_TIMED", "_MOST_AHEAD", "_LARGE_EVENT", "_BLOCKS"),

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from plait.api import Join as Join
     from plait.api import join as join
     from plait.api import sql as sql
+    from plait.dashboard.serving import console as console
+    from plait.dashboard.serving import metrics as metrics
     from plait.files.delta_vacuum import vacuum as vacuum
     from plait.hosts.spark.aside import each_batch as each_batch
     from plait.hosts.spark.control import migrate as migrate
@@ -35,11 +37,13 @@ __all__ = [
     "check",
     "check_environment",
     "configure",
+    "console",
     "each_batch",
     "errors",
     "join",
     "listen",
     "local_session",
+    "metrics",
     "migrate",
     "move",
     "partitions",
@@ -62,6 +66,8 @@ _PLACES = {
     "sql": "plait.api",
     "check": "plait.hosts.spark.examine",
     "check_environment": "plait.hosts.spark.requirements",
+    "console": "plait.dashboard.serving",
+    "metrics": "plait.dashboard.serving",
     "configure": "plait.hosts.spark.settings",
     "each_batch": "plait.hosts.spark.aside",
     "listen": "plait.hosts.spark.progress",

@@ -441,6 +441,51 @@ def upgrade(
     run_upgrade(checkpoint, dry_run=dry_run)
 
 
+CheckpointArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CHECKPOINT",
+        help="The query's checkpointLocation, or the control directory of one of its joins.",
+    ),
+]
+
+
+@app.command()
+def console(
+    checkpoint: CheckpointArgument,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 takes a free one.")
+    ] = 0,
+    control: Annotated[
+        bool, typer.Option("--control", help="Let plans be asked for on its pages.")
+    ] = False,
+) -> None:
+    """Show a query on Spark in the browser: its plans, estimates, decisions and loads.
+
+    The query may run elsewhere or have ended: only its checkpoint is read. The console listens on
+    this machine only and answers nothing without the token in the address that is printed.
+    """
+    from plait.cli.showing import serve_console
+
+    serve_console(checkpoint, port, control=control)
+
+
+@app.command()
+def report(
+    checkpoint: CheckpointArgument,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write it.")
+    ] = Path("report.html"),
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file that exists.")
+    ] = False,
+) -> None:
+    """Write the pictures of the console into one HTML file, for example to attach to a ticket."""
+    from plait.cli.showing import write_report
+
+    write_report(checkpoint, out, overwrite=overwrite)
+
+
 @app.command()
 def vacuum(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="The folder of a Delta table.")],
@@ -522,6 +567,9 @@ _EXTRAS = {
     "hypothesis": "torture",
     "pandas": "spark",
     "pyspark": "spark",
+    "prometheus_client": "metrics",
+    "starlette": "console",
+    "uvicorn": "console",
 }
 """What the core does not bring: packages, and the extra of Plait that has them."""
 

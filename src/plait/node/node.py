@@ -46,6 +46,7 @@ from plait.node.epochs import Epoch
 from plait.node.header import Header, stored_plan
 from plait.node.idle import progressed
 from plait.node.report import Report
+from plait.node.work import Tally, held
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.jtree import Join, Leaf
@@ -186,6 +187,7 @@ class Node:
         """
         self.report = Report(self.number, self.batch + 1)
         self._obey(epoch)
+        tally = Tally(self.engine)
         watermarks = self.watermarks
         # All streams first: a batch that is refused leaves nothing behind.
         admitted = {
@@ -206,6 +208,7 @@ class Node:
         self._busy = False
         self._settle()
         yield from self._counted(self.waited())
+        self.report.states, self.report.work = held(self.engine), tally.since(self.engine)
         self._close(self._clock.wall() - began)
 
     def finish(self) -> Iterator[pa.RecordBatch]:

@@ -58,6 +58,10 @@ class Report:
     segments: int = 0
     state_rows: int = 0
     state_bytes: int = 0
+    states: dict[str, list[int]] = field(default_factory=dict)
+    """Rows and bytes of each state, by its streams; see `plait.node.work`."""
+    work: dict[str, list[int]] = field(default_factory=dict)
+    """What each join did in this batch, by its streams; see `plait.node.work`."""
     watermarks: dict[str, int] = field(default_factory=dict)
     """In microseconds; a stream that was never seen is missing."""
     plan: str = ""

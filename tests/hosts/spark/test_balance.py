@@ -19,8 +19,9 @@ import pytest
 
 from plait.adapt.balance_policy import BalancePolicy
 from plait.errors import MoveError
-from plait.hosts.spark.balance import Balancer, BalanceThread, Lock
+from plait.hosts.spark.balance import Balancer, BalanceThread
 from plait.hosts.spark.control import Control, Made
+from plait.hosts.spark.locks import Lock
 from plait.hosts.spark.moves import Moves
 from plait.node.placement import balance_line
 from plait.plan.jtree import mjoin

@@ -17,15 +17,13 @@ brings them to their end. What it had learnt about loads it learns again.
 
 from __future__ import annotations
 
-import fcntl
 import logging
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from threading import Lock as Mutex
 from threading import Thread
+from typing import Protocol
 
 from plait.adapt.balance_draft import BalanceSetting
 from plait.adapt.balance_policy import BalancePolicy
@@ -34,7 +32,9 @@ from plait.adapt.manager import Manager, MoveEnded, manage
 from plait.adapt.relocation import Balance
 from plait.errors import MoveError, PlaitError
 from plait.hosts.clock import REAL
+from plait.hosts.spark.clerk import Clerk
 from plait.hosts.spark.control import Control, Made
+from plait.hosts.spark.locks import Lock
 from plait.hosts.spark.moves import Moves
 from plait.node.looks import Looks
 from plait.node.report import Report
@@ -153,74 +153,33 @@ class Balancer:
         return wish
 
 
-class Lock:
-    """A lock on a control directory, which one process can hold."""
+class Beside(Protocol):
+    """What is done beside a query, now and then."""
 
-    def __init__(self, control: Control) -> None:
-        self._path = Path(control.folder, "manager.lock")
-        self._handle = -1
-
-    def take(self) -> None:
-        """Take it, or keep it; MoveError if another process has it."""
-        if self._handle >= 0:
-            return
-        # Open for reading only: it must not keep a disk from being made read-only.
-        handle = os.open(self._path, os.O_RDONLY | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            raise MoveError(
-                f"another process moves the partition groups of {self._path.parent}",
-                remedy="let one driver alone run a query",
-            ) from None
-        self._handle = handle
+    def turn(self) -> bool:
+        """Do what there is to do; whether there was something."""
 
     def release(self) -> None:
-        """Let another process have it."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
+        """Let another process do it."""
 
 
-class Watched:
-    """One join of this driver, and when to look at it next."""
+class Managing:
+    """The distribution manager of whatever query runs a join."""
 
     def __init__(self, join: Made, policy: BalancePolicy | None) -> None:
         self._join, self._policy = join, policy
         self._lock = Lock(join.control)
         self._balancer: Balancer | None = None
         self._heard = 0.0
-        self._pause = _SOON
-        self._said = ""
-        self.due = 0.0
-
-    def look(self, now: float) -> None:
-        """See what has happened, and do what is to be done."""
-        news = False
-        try:
-            news = self._turn(now)
-        except Exception as error:  # whatever it is, the query and the other joins go on
-            self._balancer = None
-            self.release()
-            said = str(error) if isinstance(error, PlaitError) else repr(error)
-            if said != self._said:
-                LOG.warning("partition groups stay where they are: %s", said)
-            self._said = said
-        self._pause = _SOON if news else min(2 * self._pause, _LATER)
-        self.due = now + self._pause
-
-    def release(self) -> None:
-        """Let another process manage the groups."""
-        self._lock.release()
 
     @property
     def done(self) -> int:
         """The last batch that was looked at; -1 before the first."""
         return -1 if self._balancer is None else self._balancer.done
 
-    def _turn(self, now: float) -> bool:
-        """Whether there was something to do."""
+    def turn(self) -> bool:
+        """Look at the batches that have ended."""
+        now = REAL.wall()
         query = self._join.control.newest_query()
         if query is None:
             return False
@@ -234,24 +193,77 @@ class Watched:
             self._heard = now
             return True
         if now - self._heard > _RESTING:
-            self.release()
+            self._lock.release()
         return False
+
+    def release(self) -> None:
+        """Let another process manage the groups."""
+        self._balancer = None
+        self._lock.release()
+
+
+class Watched:
+    """One thing that is done beside a query, and when to do it next.
+
+    `otherwise` is what follows if it cannot be done.
+    """
+
+    def __init__(self, beside: Beside, otherwise: str) -> None:
+        self._beside = beside
+        self._otherwise = otherwise
+        self._pause = _SOON
+        self._said = ""
+        self.due = 0.0
+
+    def look(self, now: float) -> None:
+        """See what has happened, and do what is to be done."""
+        news = False
+        try:
+            news = self._beside.turn()
+        except Exception as error:  # whatever it is, the query and the other joins go on
+            self.release()
+            said = str(error) if isinstance(error, PlaitError) else repr(error)
+            if said != self._said:
+                LOG.warning("%s: %s", self._otherwise, said)
+            self._said = said
+        self._pause = _SOON if news else min(2 * self._pause, _LATER)
+        self.due = now + self._pause
+
+    def release(self) -> None:
+        """Let another process do it."""
+        self._beside.release()
+
+    @property
+    def done(self) -> int:
+        """The last batch that a manager has looked at; -1 before the first."""
+        return self._beside.done if isinstance(self._beside, Managing) else -1
 
 
 class BalanceThread:
     """A thread that looks after the joins of this driver, for as long as it has any."""
 
     def __init__(self) -> None:
-        self._joins: dict[str, Watched] = {}
-        """By control directory."""
+        self._joins: dict[tuple[str, str], Watched] = {}
+        """By control directory, and by what is done."""
         self._change = Mutex()
         self._thread: Thread | None = None
 
     def watch(self, join: Made, policy: BalancePolicy | None) -> None:
-        """Look after a join from now on, instead of the one that was made before it there."""
-        self.leave(join.control)
+        """Balance a join from now on, instead of the one that was made before it there."""
+        manager = Watched(Managing(join, policy), "partition groups stay where they are")
+        self._begin((join.control.folder, "balance"), manager)
+
+    def attend(self, join: Made) -> None:
+        """Keep the history of a join and answer requests, from now on."""
+        clerk = Watched(Clerk(join), "the history of batches is not kept")
+        self._begin((join.control.folder, "clerk"), clerk)
+
+    def _begin(self, key: tuple[str, str], watched: Watched) -> None:
         with self._change:
-            self._joins[join.control.folder] = Watched(join, policy)
+            before = self._joins.pop(key, None)
+            if before is not None:
+                before.release()
+            self._joins[key] = watched
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="plait-balance", daemon=True)
                 self._thread.start()
@@ -259,13 +271,12 @@ class BalanceThread:
     def leave(self, control: Control) -> None:
         """Look no more after the join that has this control directory."""
         with self._change:
-            before = self._joins.pop(control.folder, None)
-            if before is not None:
-                before.release()
+            for key in [key for key in self._joins if key[0] == control.folder]:
+                self._joins.pop(key).release()
 
     def done(self, control: Control) -> int:
         """The last batch that was looked at of the join with this control directory, or -1."""
-        watched = self._joins.get(control.folder)
+        watched = self._joins.get((control.folder, "balance"))
         return -1 if watched is None else watched.done
 
     def _run(self) -> None:
@@ -286,11 +297,13 @@ THREAD = BalanceThread()
 
 
 def look_after(join: Made) -> None:
-    """Balance a join of this driver from now on, instead of the one made before it there.
+    """Look after a join of this driver from now on, instead of the one made before it there.
 
     Where groups stay, those that were on their way still arrive.
     """
-    if join.routing.by is not None and join.routing.processors > 1 and join.control.movable:
+    THREAD.leave(join.control)
+    if not join.control.movable:
+        return  # in a remote store there are no locks, and each look at it costs money
+    THREAD.attend(join)
+    if join.routing.by is not None and join.routing.processors > 1:
         THREAD.watch(join, join.balance)
-    else:
-        THREAD.leave(join.control)

@@ -5,6 +5,8 @@
     events/0.jsonl                what the adaptive loop of processor 0 decided, and why
     tables/, transfer/            where partition groups are, and groups on their way; see `tables`
     balance.jsonl                 what the distribution manager decided, and why; see `balance`
+    question.json, history.jsonl  what was asked, and a line for each batch; see `clerk`
+    requests/, answers/           what other processes ask of the driver; see `plan_requests`
 
 Every processor looks for the newest epoch at the beginning of a batch. So the folder has to be one
 that driver and executors reach: in the checkpoint if `to_df` was told one, else a temporary folder
@@ -39,7 +41,6 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from plait.adapt.balance_policy import BalancePolicy
 from plait.adapt.events import Event
-from plait.engine.migrate.strategy import check_request
 from plait.errors import CheckpointMismatch, MigrationError, SourceError
 from plait.files.event_log import event_lines, read_events, write_events
 from plait.files.private import is_private, make_private, plain, remove_private
@@ -48,6 +49,7 @@ from plait.files.stores import FileStore, RemoteStore, is_remote, store_at
 from plait.hosts.spark.damage import local_path
 from plait.hosts.spark.decisions import Decisions, reason_of
 from plait.hosts.spark.soon import requests
+from plait.hosts.spark.spark_log import batch_times
 from plait.hosts.spark.tables import FolderTransfers, Tables
 from plait.node.epochs import Epoch
 from plait.node.report import Report
@@ -55,11 +57,13 @@ from plait.plan.jtree import Join, Leaf, Node
 from plait.plan.migration import Strategy
 from plait.plan.text import Given, read_plan
 from plait.query.query import Query
-from plait.route.routing import Routing
 from plait.route.table import Table
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # whoever only reads needs neither Spark nor an engine
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from plait.adapt.setting import Setting
+    from plait.route.routing import Routing
 
 _FOLDER = "plait"
 _LARGE_EVENT = 1 << 16
@@ -224,7 +228,7 @@ class Control:
     def read_reports(self, query: str, batch: int) -> tuple[list[Report], list[str]]:
         """The reports of a batch that can be read, and what is wrong with the others."""
         found, notes = [], []
-        for name in sorted(n for n in self._names(query) if n.startswith(f"{batch}-")):
+        for name in sorted(n for n in self._listed(query) if n.startswith(f"{batch}-")):
             path = f"{self.folder}/{self._folder(query, batch)}/{name}"
             try:
                 raw = self._store.read(f"{self._folder(query, batch)}/{name}")
@@ -252,6 +256,16 @@ class Control:
             return {}
         return {name: when for name, when in found.items() if _REPORT.fullmatch(name)}
 
+    def _listed(self, query: str) -> list[str]:
+        """The names alone, which a file system tells without looking at each file."""
+        if self.remote:
+            return list(self._names(query))
+        try:
+            names = os.listdir(Path(self.folder, _reports(query)))
+        except OSError:
+            return []
+        return [name for name in names if _REPORT.fullmatch(name)]
+
     def followed(self, query: str) -> int:
         """The greatest number of an epoch that a report of the last batches tells."""
         newest = self.batches(query)[-2:]  # the last one may be under way
@@ -263,7 +277,7 @@ class Control:
 
     def _reported(self, query: str) -> Counter[int]:
         """How many reports there are of each batch."""
-        return Counter(int(name.partition("-")[0]) for name in self._names(query))
+        return Counter(int(name.partition("-")[0]) for name in self._listed(query))
 
     # -- how far a query is, by Spark's logs in the checkpoint and by what was reported
 
@@ -296,6 +310,17 @@ class Control:
         apart = min((b - a for a, b in pairwise(last)), default=1.0)
         within = math.ceil(seconds / max(apart, 1e-3))
         return self.last_begun(query) + 1 + min(within, _MOST_AHEAD)
+
+    def times(self, query: str, batch: int) -> tuple[float, float]:
+        """When a batch began, in seconds since 1970, and how long it took; 0 is unknown.
+
+        Without Spark's logs, it is when the last processor reported.
+        """
+        if not self.temporary:
+            return batch_times(store_at(self.checkpoint), batch)
+        begin = f"{batch}-"
+        written = [when for name, when in self._names(query).items() if name.startswith(begin)]
+        return max(written, default=0.0), 0.0
 
     def _logged(self, log: str) -> int | None:
         """The last batch in one of Spark's logs."""
@@ -441,6 +466,10 @@ class Made:
     """How its partition groups are balanced; None: they stay."""
     active: frozenset[int] | None = None
     """The processors that take part since the checkpoint was rebalanced; None: all."""
+    plan: str = ""
+    """The plan that it begins with, as text."""
+    setting: Setting | None = None
+    """By what its processors choose their plans; None: they keep the one they have."""
 
 
 _MADE: list[Made] = []
@@ -496,6 +525,13 @@ def migrate(
     From then on the plan stays, whatever happens to the streams, until `release` is called.
     """
     join = running(query, name, f"it cannot go on with {plan}")
+    return pin(join, str(query.id), plan, strategy)
+
+
+def pin(join: Made, query: str, plan: Given, strategy: Strategy | Literal["auto"]) -> int:
+    """Add an epoch with a plan for a running query, by its id; the epoch's number."""
+    from plait.engine.migrate.strategy import check_request
+
     if plan is None:
         raise MigrationError(
             "no plan is given", remedy="give one; plait.release lets the processors choose"
@@ -507,7 +543,7 @@ def migrate(
             remedy="give a tree of joins, or start the query with this router",
         )
     check_request(join.query, wanted, wanted, strategy, "any")
-    return _decide(query, join, wanted, strategy)
+    return join.control.decide(wanted, strategy, join.control.followed(query)).number
 
 
 def release(query: StreamingQuery, *, name: str | None = None) -> int:
@@ -516,7 +552,12 @@ def release(query: StreamingQuery, *, name: str | None = None) -> int:
     They do from the beginning, unless `to_df` was given a plan; `migrate` ends it.
     """
     join = running(query, name, "its plans cannot change")
-    return _decide(query, join, None, "auto")
+    return unpin(join, str(query.id))
+
+
+def unpin(join: Made, query: str) -> int:
+    """Add an epoch that lets processors choose their plans again; the epoch's number."""
+    return join.control.decide(None, "auto", join.control.followed(query)).number
 
 
 def running(query: StreamingQuery, name: str | None, so: str) -> Made:
@@ -535,10 +576,3 @@ def running(query: StreamingQuery, name: str | None, so: str) -> Made:
             "folder that driver and executors share",
         )
     return join
-
-
-def _decide(
-    query: StreamingQuery, join: Made, plan: Node | None, strategy: Strategy | Literal["auto"]
-) -> int:
-    followed = join.control.followed(str(query.id))
-    return join.control.decide(plan, strategy, followed).number

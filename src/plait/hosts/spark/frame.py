@@ -150,7 +150,9 @@ def results(
         if layout.partitions is not None:
             warn_of_partitions(session, layout.partitions)
     atexit.register(remove, Places.of_host(), run)
-    register(made := Made(small, name, control, routing, balance, layout.active))
+    register(
+        made := Made(small, name, control, routing, balance, layout.active, str(plan), setting)
+    )
     if streaming:
         look_after(made)
     reports = not control.shared

@@ -23,10 +23,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from plait.errors import CheckpointMismatch, MoveError, PlaitError
-from plait.hosts.spark.balance import THREAD, Lock
+from plait.hosts.spark.balance import THREAD
 from plait.hosts.spark.checkpoint import is_checkpoint, readable, stored_contracts
 from plait.hosts.spark.control import Control, controls_in
 from plait.hosts.spark.damage import local_path
+from plait.hosts.spark.locks import Lock
 from plait.hosts.spark.partitions import SETTING
 from plait.hosts.spark.rebalanced import ask
 from plait.hosts.spark.requirements import check_spark

@@ -19,6 +19,7 @@ BENCHMARKS = Catalogue(
         "adapt-skew": "plait.workshop.bench.adapt.skew:skew",
         "adapt-slow-drift": "plait.workshop.bench.adapt.drifts:slow_drift",
         "adapt-stationary": "plait.workshop.bench.adapt.stationary:stationary",
+        "console-open": "plait.workshop.bench.console_open:console_open",
         "cost-model": "plait.workshop.bench.cost_model:cost_model",
         "eddies-decision": "plait.workshop.bench.eddies_decision:eddies_decision",
         "kernel-ingest": "plait.workshop.bench.kernel_peers:ingest",

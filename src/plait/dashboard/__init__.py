@@ -1,0 +1,1 @@
+"""What a query is doing, as web pages, as one file, and as metrics: from its control directory."""

@@ -1,0 +1,309 @@
+"""The console as a web server: a thin layer over pages, which are functions of what was read.
+
+It reads files, and writes requests if control is allowed; it holds no lock and keeps nothing that
+a query needs. So it may be started and killed at any time.
+
+One thread reads (`Refreshing`), a moment apart, and keeps what it read last; answers are made of
+that. A page that is open is told by server-sent events when there is something new.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import StreamingResponse as Streaming
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from plait.dashboard.access import HEADERS, Keys, judge
+from plait.dashboard.contents import Contents, Watcher
+from plait.dashboard.metrics import CONTENT_TYPE, exposition
+from plait.dashboard.pages import (
+    ConsoleSite,
+    Form,
+    control_page,
+    decisions_page,
+    looking_of,
+    overview,
+    processors_page,
+    refused_page,
+)
+from plait.dashboard.preview import preview
+from plait.errors import PlaitError
+from plait.hosts.spark.plan_requests import PlanRequests
+from plait.node.requests import PlanRequest
+
+_EVERY = 0.5
+"""Seconds between two looks at the files."""
+_LONGEST_FORM = 1 << 16
+_STATIC = {
+    "style.css": "text/css",
+    "console.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
+_REFUSED = {
+    "wrong host": "This console answers requests to this machine only, by its own name.",
+    "no token": "Open the address that was printed when the console was started: it has a token.",
+    "other origin": "A page of another site has sent this request.",
+}
+
+
+class Refreshing:
+    """Reads control directories again and again, in a thread of its own."""
+
+    def __init__(self, watchers: Sequence[Watcher]) -> None:
+        self.watchers = watchers
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="plait-console", daemon=True)
+
+    def start(self) -> None:
+        """Begin; when this returns, everything was read once."""
+        for watcher in self.watchers:
+            watcher.refresh()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Read no more."""
+        self._end.set()
+        self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        while not self._end.wait(_EVERY):
+            for watcher in self.watchers:
+                with suppress(OSError):
+                    watcher.refresh()
+
+    @property
+    def version(self) -> int:
+        """Another number whenever something is new."""
+        return sum(watcher.contents.version for watcher in self.watchers)
+
+
+class Guarded:
+    """Lets requests pass that may, and adds the headers that tell browsers what pages may do."""
+
+    def __init__(self, app: ASGIApp, keys: Keys) -> None:
+        self._app = app
+        self._keys = keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = HttpRequest(scope)
+        token = request.query_params.get("token", "")
+        keys = self._keys
+        found = judge(keys, request.method, request.headers, request.cookies, token)
+
+        async def answer(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [
+                    *message["headers"],
+                    *((n.lower().encode(), v.encode()) for n, v in HEADERS.items()),
+                ]
+            await send(message)
+
+        response: ASGIApp = self._app
+        if found == "enter":
+            response = RedirectResponse(request.url.path, status_code=303)
+            response.set_cookie(keys.cookie, keys.session, httponly=True, samesite="strict")
+        elif found != "welcome":
+            text = refused_page("Refused", _REFUSED[found])
+            response = HTMLResponse(text, status_code=403)
+        await response(scope, receive, answer)
+
+
+def application(reading: Refreshing, keys: Keys, *, control: bool = False) -> ASGIApp:
+    """The console as an application; whoever has a server can run it."""
+    pages = _Pages(reading, keys, control)
+    routes = [
+        Route("/", pages.overview),
+        Route("/decisions", pages.decisions),
+        Route("/processors", pages.processors),
+        Route("/control", pages.control, methods=["GET", "POST"]),
+        Route("/join/{number:int}", pages.choose),
+        Route("/events", pages.events),
+        Route("/metrics", pages.metrics),
+        Route("/static/{name}", pages.static),
+    ]
+    return Guarded(Starlette(routes=routes), keys)
+
+
+class _Pages:
+    """What is answered."""
+
+    def __init__(self, reading: Refreshing, keys: Keys, control: bool) -> None:
+        self._reading = reading
+        self._keys = keys
+        self._control = control
+
+    def _chosen(self, request: HttpRequest) -> Watcher:
+        """The join that somebody looks at."""
+        number = request.cookies.get("plait-join", "0")
+        watchers = self._reading.watchers
+        return watchers[int(number) % len(watchers) if number.isdecimal() else 0]
+
+    def _site(self, request: HttpRequest) -> tuple[ConsoleSite, Contents]:
+        watcher = self._chosen(request)
+        names = [w.name for w in self._reading.watchers]
+        return ConsoleSite(names, watcher.name, self._control, self._keys.csrf), watcher.contents
+
+    async def overview(self, request: HttpRequest) -> Response:
+        site, contents = self._site(request)
+        return HTMLResponse(overview(site, contents, looking_of(request.query_params)))
+
+    async def decisions(self, request: HttpRequest) -> Response:
+        site, contents = self._site(request)
+        return HTMLResponse(decisions_page(site, contents, looking_of(request.query_params)))
+
+    async def processors(self, request: HttpRequest) -> Response:
+        site, contents = self._site(request)
+        return HTMLResponse(processors_page(site, contents))
+
+    async def choose(self, request: HttpRequest) -> Response:
+        response = RedirectResponse("/", status_code=303)
+        number = str(request.path_params["number"])
+        response.set_cookie("plait-join", number, httponly=True, samesite="strict")
+        return response
+
+    async def control(self, request: HttpRequest) -> Response:
+        site, contents = self._site(request)
+        if not self._control:
+            said = "This console only shows. Start it with --control to ask for plans."
+            return HTMLResponse(refused_page("Refused", said), status_code=403)
+        if request.method == "GET":
+            return HTMLResponse(control_page(site, contents, Form()))
+        length = request.headers.get("content-length", "")
+        if not length.isdecimal() or int(length[:9]) > _LONGEST_FORM:
+            return PlainTextResponse("too long", status_code=413)
+        text = (await request.body()).decode("utf-8", "replace")
+        given = dict(parse_qsl(text, keep_blank_values=True))
+        if not self._keys.is_form(given.get("csrf", "")):
+            said = "The form does not come from this console. Load the page again."
+            return HTMLResponse(refused_page("Refused", said), status_code=403)
+        form = Form(given.get("plan", "").strip(), given.get("strategy", "auto"))
+        try:
+            asked = _asked(given.get("action", ""), form)
+            if asked.plan:
+                found = preview(contents, asked.plan, asked.strategy)
+                if given["action"] == "preview":
+                    form = Form(form.plan, form.strategy, found)
+                    return HTMLResponse(control_page(site, contents, form))
+            PlanRequests(Path(contents.folder)).ask(asked)
+        except PlaitError as error:
+            form = Form(form.plan, form.strategy, trouble=str(error))
+            return HTMLResponse(control_page(site, contents, form), status_code=400)
+        return RedirectResponse("/control", status_code=303)
+
+    async def events(self, request: HttpRequest) -> Response:
+        async def news() -> AsyncIterator[str]:
+            before, quiet = -1, 0.0
+            while not await request.is_disconnected():
+                if (now := self._reading.version) != before:
+                    before, quiet = now, 0.0
+                    yield f"event: news\ndata: {now}\n\n"
+                elif quiet > 10:
+                    quiet = 0.0
+                    yield ": still here\n\n"
+                await asyncio.sleep(_EVERY / 2)
+                quiet += _EVERY / 2
+
+        return Streaming(news(), media_type="text/event-stream")
+
+    async def metrics(self, request: HttpRequest) -> Response:
+        del request
+        found = [watcher.contents for watcher in self._reading.watchers]
+        return Response(exposition(found), media_type=CONTENT_TYPE)
+
+    async def static(self, request: HttpRequest) -> Response:
+        name = request.path_params["name"]
+        if name not in _STATIC:
+            return PlainTextResponse("there is no such file", status_code=404)
+        text = files("plait.dashboard").joinpath(name).read_text(encoding="utf-8")
+        return Response(text, media_type=_STATIC[name])
+
+
+def _asked(action: str, form: Form) -> PlanRequest:
+    """What a form asks for; a preview is one of pinning the plan."""
+    plan = "" if action == "release" else form.plan
+    meant = "pin" if action == "preview" else action
+    given = {"action": meant, "plan": plan, "strategy": form.strategy, "at": time.time()}
+    return PlanRequest.from_dict(given)
+
+
+class Console:
+    """A console that runs; `url` opens it, `close` ends it."""
+
+    def __init__(
+        self, watchers: Sequence[Watcher], *, port: int = 0, control: bool = False
+    ) -> None:
+        self._socket = socket.create_server(("127.0.0.1", port))
+        self.port: int = self._socket.getsockname()[1]
+        self._keys = Keys.new(self.port)
+        self._reading = Refreshing(watchers)
+        app = application(self._reading, self._keys, control=control)
+        config = uvicorn.Config(
+            app,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """The address, with the token."""
+        return f"http://127.0.0.1:{self.port}/?token={self._keys.token}"
+
+    def run(self) -> None:
+        """Serve until it is interrupted."""
+        self._reading.start()
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._reading.stop()
+
+    def start(self) -> Console:
+        """Serve in a thread of its own; returns when pages can be opened."""
+        self._reading.start()
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._socket],), name="plait-console-server",
+            daemon=True,
+        )  # fmt: skip
+        self._thread.start()
+        while not self._server.started and self._thread.is_alive():
+            time.sleep(0.01)
+        return self
+
+    def close(self) -> None:
+        """End it."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(timeout=5)
+        self._reading.stop()
+        self._socket.close()
+
+    def __enter__(self) -> Console:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<console {self.url}>"

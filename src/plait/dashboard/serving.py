@@ -1,0 +1,96 @@
+"""`plait.console(query)` and `plait.metrics(query)`: for a query of this driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from plait.dashboard.contents import Watcher
+from plait.errors import MissingRequirement, SourceError
+from plait.hosts.spark.control import Control, joins_of
+
+if TYPE_CHECKING:
+    from plait.dashboard.server import Console
+
+
+def console(query: Any, *, port: int = 0, control: bool = False) -> Console:
+    """Start the console of a running query, in the background; its `url` opens it.
+
+    It listens on this machine only, and the address has a token without which it answers nothing.
+    With `control`, plans can be asked for on its pages. `close()` ends it; the query does not
+    notice either way.
+    """
+    watchers = watchers_of(query)
+    with _installed("plait.console", "console"):
+        from plait.dashboard.server import Console
+    return Console(watchers, port=port, control=control).start()
+
+
+class MetricsServer:
+    """An endpoint for Prometheus that runs; `close` ends it."""
+
+    def __init__(self, watchers: list[Watcher], port: int) -> None:
+        with _installed("plait.metrics", "metrics"):
+            from prometheus_client import CollectorRegistry, start_http_server
+
+            from plait.dashboard.metrics import WatchingMetrics
+
+        registry = CollectorRegistry()
+        registry.register(WatchingMetrics(watchers))
+        self._server, self._thread = start_http_server(port, "127.0.0.1", registry)
+        self.port: int = self._server.server_port
+
+    @property
+    def url(self) -> str:
+        """What Prometheus is to be told."""
+        return f"http://127.0.0.1:{self.port}/metrics"
+
+    def close(self) -> None:
+        """End it."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(timeout=5)
+
+    def __repr__(self) -> str:
+        return f"<metrics {self.url}>"
+
+
+def metrics(query: Any, *, port: int = 9108) -> MetricsServer:
+    """Serve the metrics of a running query for Prometheus, on this machine only.
+
+    They have numbers, and the names of streams and plans. `close()` ends it.
+    """
+    return MetricsServer(watchers_of(query), port)
+
+
+@contextmanager
+def _installed(name: str, extra: str) -> Iterator[None]:
+    """Say what to install if a package is missing that an extra of Plait brings."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingRequirement(
+            f"{name} needs {error.name}, which is not installed",
+            remedy=f"pip install 'plait[{extra}]' brings it",
+        ) from None
+
+
+def watchers_of(query: Any) -> list[Watcher]:
+    """What reads the joins of a query of this driver."""
+    found: dict[str, Control] = {}
+    for join in joins_of(str(query.id)):
+        found.setdefault(join.control.folder, join.control)
+    if not found:
+        raise SourceError(
+            f"no join of the query {query.name or query.id} has reported a batch yet, at least "
+            "not where this driver can see it",
+            remedy="ask again after its first batch; on a cluster, tell to_df(checkpoint=...) a "
+            "folder that driver and executors share",
+        )
+    if away := next((c.folder for c in found.values() if c.remote), None):
+        raise SourceError(
+            f"the reports are in {away}, and only those in a file system can be shown",
+            remedy="print plait.progress(query) instead",
+        )
+    return [Watcher(control) for control in found.values()]

@@ -1,0 +1,69 @@
+"""The pictures of the console as one file that needs nothing else: `plait report`."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+
+from plait.dashboard import sections
+from plait.dashboard.contents import Contents
+from plait.dashboard.markup import Child, Markup, page, style_sheet, tag
+from plait.dashboard.numbers import instant
+from plait.dashboard.sections import Looking
+
+_MOST = 500
+"""Decisions in a report."""
+
+
+def report_page(found: Sequence[Contents]) -> Markup:
+    """A report of all joins of a checkpoint.
+
+    It has no script, and says so: a browser that opens it runs and loads nothing.
+    """
+    style = files("plait.dashboard").joinpath("style.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    names = ", ".join(contents.name for contents in found)
+    return page(
+        tag(
+            "head",
+            tag("meta", charset="utf-8"),
+            tag("meta", http_equiv="Content-Security-Policy",
+                content=f"default-src 'none'; style-src 'sha256-{digest}'"),
+            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            tag("title", f"{names} · Plait"),
+            style_sheet(style),
+        ),
+        tag("body", [_join(contents) for contents in found]),
+    )  # fmt: skip
+
+
+def _join(contents: Contents) -> Child:
+    looking = Looking(span=None, live=False)
+    return [
+        tag(
+            "header",
+            tag(
+                "div",
+                tag("h1", tag("span", "≋ "), "Plait"),
+                tag("b", contents.name),
+                tag("span", contents.folder, class_="where"),
+                sections.status(contents),
+                class_="bar",
+            ),
+        ),
+        tag(
+            "main",
+            sections.tiles(contents),
+            sections.graph(contents, looking),
+            sections.plans(contents, looking),
+            sections.timeline(contents, looking),
+            sections.decisions(contents, looking, _MOST),
+            sections.groups(contents),
+            sections.loads(contents, looking),
+            sections.streams(contents),
+            sections.notes(contents),
+        ),
+        tag("footer", f"written {instant(contents.read)} UTC by plait report"),
+    ]

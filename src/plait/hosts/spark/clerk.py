@@ -1,0 +1,140 @@
+"""The clerk of a join, in the driver: keeps its history, and answers what other processes ask.
+
+It runs in the thread beside the query (`plait.hosts.spark.balance`) and needs the control directory
+and the checkpoint only. What goes wrong here is logged; the query does not notice.
+
+    question.json     what the join was asked to do; see `plait.node.question`
+    history.jsonl     a line for each batch that has ended; see `plait.node.history`
+    requests/, answers/   see `plait.hosts.spark.plan_requests`
+
+*Recovery.* The last line of the history says where to go on. Reports of the last hundred batches
+are there, so a driver that was started again leaves no gap.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from plait.errors import PlaitError
+from plait.files.history_log import HistoryWriter
+from plait.hosts.spark.clerk_files import HISTORY, QUESTION, past_batch
+from plait.hosts.spark.control import Made, pin, unpin
+from plait.hosts.spark.locks import Lock
+from plait.hosts.spark.plan_requests import PlanRequests
+from plait.node.question import Question
+from plait.node.requests import PlanAnswer, PlanRequest
+
+_AT_ONCE = 32
+"""Batches that one turn goes through, at most: others wait for the thread."""
+_OUT_OF_DATE = 120.0
+"""Seconds after which a request is not obeyed any more."""
+_RESTING = 60.0
+"""A query of which there was nothing to tell for so many seconds may be run by another driver."""
+
+
+class Clerk:
+    """The clerk of one join; `clock` tells the seconds since 1970."""
+
+    def __init__(self, join: Made, clock: Callable[[], float] = time.time) -> None:
+        self._join = join
+        self._clock = clock
+        self._lock = Lock(join.control, "clerk.lock", "keeps the history of")
+        self._history: HistoryWriter | None = None
+        self._requests = PlanRequests(Path(join.control.folder))
+        self._once = 0
+        """The epoch that is to be released once all processors have followed it; 0: none."""
+        self._told = -1
+        """The last batch that the history tells, or of which there is nothing to tell."""
+        self._heard = clock()
+
+    def turn(self) -> bool:
+        """Do what there is to do; whether there was something."""
+        query, now = self._join.control.newest_query(), self._clock()
+        if query is None:
+            return False
+        waiting = self._requests.waiting()
+        if not (waiting or self._once or self._behind(query)):
+            if now - self._heard > _RESTING:
+                self.release()
+            return False
+        self._heard = now
+        self._lock.take()
+        if self._history is None:
+            self._write_question()
+            self._history = HistoryWriter(Path(self._join.control.folder, HISTORY))
+        news = self._write_history(query, self._history)
+        for name, request in waiting:
+            self._requests.answer(name, self._answer(query, request))
+        if self._once and self._everywhere(query, self._once):
+            self._once = 0
+            unpin(self._join, query)
+        return news or bool(waiting)
+
+    def _behind(self, query: str) -> bool:
+        """Whether batches have ended that the history does not tell, as far as is known."""
+        ended = self._join.control.last_ended(query, self._join.routing.processors)
+        return ended is not None and ended > self._told
+
+    def release(self) -> None:
+        """Let another process do this."""
+        self._lock.release()
+        self._history = None
+
+    # -- history
+
+    def _write_question(self) -> None:
+        join = self._join
+        setting = join.setting
+        movable = join.routing.by is not None
+        asked = Question(
+            join.query,
+            join.plan,
+            join.routing.processors,
+            join.routing.table if movable else None,
+            *(() if setting is None else (setting.policy, setting.budget, setting.costs)),
+        )
+        path = Path(join.control.folder, QUESTION)
+        text = asked.to_json()
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            new = path.with_name(f"new-question-{os.getpid()}")
+            new.write_text(text, encoding="utf-8")
+            new.replace(path)
+
+    def _write_history(self, query: str, history: HistoryWriter) -> bool:
+        control = self._join.control
+        ended = control.last_ended(query, self._join.routing.processors)
+        if ended is None or ended <= history.last:
+            self._told = history.last if ended is None else ended
+            return False
+        there = [b for b in control.batches(query) if history.last < b <= ended]
+        history.add(list(filter(None, (past_batch(control, query, b) for b in there[:_AT_ONCE]))))
+        self._told = ended if len(there) <= _AT_ONCE else history.last
+        return bool(there)
+
+    # -- requests
+
+    def _answer(self, query: str, request: PlanRequest | None) -> PlanAnswer | None:
+        if request is None:
+            return None
+        now = self._clock()
+        if now - request.at > _OUT_OF_DATE:
+            return PlanAnswer(request, refused="it was asked too long ago; ask again", at=now)
+        try:
+            if request.action == "release":
+                self._once = 0
+                return PlanAnswer(request, unpin(self._join, query), at=now)
+            number = pin(self._join, query, request.plan, request.strategy)
+        except PlaitError as error:
+            return PlanAnswer(request, refused=str(error), at=now)
+        self._once = number if request.action == "migrate" else 0
+        return PlanAnswer(request, number, at=now)
+
+    def _everywhere(self, query: str, epoch: int) -> bool:
+        """Whether every processor has followed an epoch."""
+        control, processors = self._join.control, self._join.routing.processors
+        ended = control.last_ended(query, processors)
+        reports = [] if ended is None else control.reports(query, ended)
+        return len(reports) == processors and all(report.epoch >= epoch for report in reports)

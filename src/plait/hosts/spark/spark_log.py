@@ -1,0 +1,25 @@
+"""When Spark began the batches of a query and how long they took, from its logs in the checkpoint.
+
+Spark writes `offsets/N` with the time before it runs a batch, and `commits/N` when it has ended.
+It keeps those of the last hundred.
+"""
+
+from __future__ import annotations
+
+import json
+
+from plait.files.stores import FileStore
+
+
+def batch_times(checkpoint: FileStore, batch: int) -> tuple[float, float]:
+    """When a batch began, in seconds since 1970, and the seconds that it took; 0 is unknown."""
+    try:
+        _, about, *_ = checkpoint.read(f"offsets/{batch}").decode("utf-8").split("\n")
+        began = float(json.loads(about)["batchTimestampMs"]) / 1000
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0, 0.0
+    try:
+        ended = checkpoint.names("commits").get(str(batch), began)
+    except OSError:
+        return began, 0.0
+    return began, max(0.0, ended - began)

@@ -1,0 +1,38 @@
+"""The console and the metrics of a query of this driver."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import plait
+from plait.dashboard.contents import watch_checkpoint
+from plait.dashboard.serving import MetricsServer
+from plait.errors import MissingRequirement, SourceError
+from plait.hosts.spark.control import Control, Made, register
+from plait.plan.examples import clique
+from plait.route.routing import route
+
+QUERY = SimpleNamespace(id="of test_serving", name=None)
+
+
+def test_a_query_that_has_not_reported_is_refused() -> None:
+    for show in (plait.console, plait.metrics):
+        with pytest.raises(SourceError, match="has reported a batch yet"):
+            show(SimpleNamespace(id="nobody knows it", name=None))
+
+
+def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "reports" / QUERY.id).mkdir(parents=True)
+    control = Control(str(tmp_path), True)
+    register(Made(clique(2), None, control, route(clique(2).graph, 1)))
+    monkeypatch.delitem(sys.modules, "plait.dashboard.server", raising=False)
+    monkeypatch.setitem(sys.modules, "starlette.applications", None)
+    with pytest.raises(MissingRequirement, match=r"starlette.*plait\[console\]"):
+        plait.console(QUERY)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(MissingRequirement, match=r"prometheus_client.*plait\[metrics\]"):
+        MetricsServer(watch_checkpoint(tmp_path), 0)

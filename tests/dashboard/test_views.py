@@ -1,0 +1,124 @@
+"""What is shown follows from what was read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.dashboard.conftest import RUN
+
+from plait.adapt.policy import Policy
+from plait.adapt.strategy import way_to
+from plait.dashboard.contents import Contents
+from plait.dashboard.draw_graph import draw_graph
+from plait.dashboard.draw_tree import draw_tree
+from plait.dashboard.graph_view import graph_view
+from plait.dashboard.load_view import load_view
+from plait.dashboard.preview import preview
+from plait.dashboard.tree_view import NodeView, tree_views
+from plait.errors import PlaitError
+from plait.node.report import Report
+from plait.optimize.costs import DEFAULT
+from plait.optimize.model import Model
+from plait.plan.jtree import parse_shape
+
+
+def test_the_graph_adds_processors_up(contents: Contents) -> None:
+    whole, one = graph_view(contents), graph_view(contents, 1)
+    assert whole is not None and one is not None
+    assert [s.name for s in whole.streams] == list(RUN.query.names)
+    assert len(whole.edges) == 6 and all(e.confidence for e in whole.edges)
+    for stream, part in zip(whole.streams, one.streams, strict=True):
+        assert stream.rate == pytest.approx(3 * (part.rate or 0.0), rel=0.1), (
+            "all believe the same here"
+        )
+        assert stream.stored > part.stored > 0
+    for edge, local in zip(whole.edges, one.edges, strict=True):
+        # Each sees a third of either stream, so a ninth of the pairs; together a third of them.
+        assert edge.selectivity == pytest.approx((local.selectivity or 0.0) / 3, rel=0.1)
+    text = draw_graph(whole)
+    assert "trades" in text and "1 in " in text and "sure" in text
+
+
+def test_what_nobody_believes_is_unknown(contents: Contents) -> None:
+    view = graph_view(replace(contents, beliefs={}))
+    assert view is not None and not view.told
+    assert {e.selectivity for e in view.edges} == {None} == {s.rate for s in view.streams}
+    assert "no estimate" in draw_graph(view)
+    assert graph_view(replace(contents, question=None)) is None
+
+
+def nodes(node: NodeView) -> list[NodeView]:
+    return [node, *(below for child in node.children for below in nodes(child))]
+
+
+def test_trees_show_state_and_work(contents: Contents) -> None:
+    (view,) = tree_views(contents)
+    assert view.root is not None and view.processors == (0, 1, 2)
+    every = nodes(view.root)
+    reports = contents.latest.values()
+    assert sum(n.rows for n in every) == sum(r.state_rows for r in reports)
+    assert sum(n.share or 0.0 for n in every) == pytest.approx(1.0)
+    assert {n.label for n in every if not n.is_join} == set(RUN.query.names)
+    drawn = draw_tree(view)
+    assert drawn is not None and drawn.count("<rect") == len(every) + 2 * sum(
+        n.is_join for n in every
+    )
+
+
+def test_plans_that_differ_are_shown_apart(contents: Contents) -> None:
+    batch, reports = contents.recent[-1]
+    other = replace_plan(reports[0], "(((trades quotes) news) ratings)")
+    router = replace_plan(reports[1], "teddies (ordered)")
+    mixed = replace(contents, recent=((batch, (other, router, reports[2])),))
+    views = tree_views(mixed)
+    assert len(views) == 3 and sum(v.root is None for v in views) == 1
+    assert len(tree_views(mixed, 1)) == 1
+
+
+def replace_plan(report: Report, plan: str) -> Report:
+    return Report.from_dict(report.to_dict() | {"plan": plan})
+
+
+def test_loads_and_groups(contents: Contents) -> None:
+    view = load_view(contents)
+    assert [p.number for p in view.processors] == [0, 1, 2]
+    assert max(view.processors, key=lambda p: p.share).number == RUN.hot
+    assert sum(p.groups or 0 for p in view.processors) == len(view.groups) == 128
+    assert view.moves and view.work and view.budget == RUN.budget.memory
+    known = sum(g.work or 0.0 for g in view.groups)
+    assert known == pytest.approx(view.work)
+
+
+def test_a_preview_is_what_the_processors_would_foresee(contents: Contents) -> None:
+    query = RUN.query
+    wanted = "(((trades quotes) news) ratings)"
+    found = preview(contents, wanted)
+    assert len(found.processors) == 3 and not found.silent
+    known = RUN.known(RUN.phase(59))
+    model = Model(query, known, DEFAULT)
+    old, new = (parse_shape(query, p) for p in (contents.latest[0].plan, wanted))
+    way = way_to(model, old, new, Policy(), room=24e6 - 9e6)
+    first = found.processors[0]
+    assert (first.pause, first.strategy) == (way.pause, way.strategy)
+    assert first.now == pytest.approx(model.cost(old).cpu)
+    assert first.then == pytest.approx(model.cost(new).cpu)
+    assert found.change is not None and found.change > 0, "the other plan was chosen for a reason"
+    assert "trades⋈quotes" in found.made
+
+
+def test_a_chosen_strategy_is_foreseen(contents: Contents) -> None:
+    wanted = "(((trades quotes) news) ratings)"
+    for strategy in ("moving-state", "parallel-track"):
+        found = preview(contents, wanted, strategy)
+        assert {p.strategy for p in found.processors} == {strategy}
+
+
+def test_a_preview_of_nonsense_is_refused(contents: Contents) -> None:
+    for plan in ("((trades", "(trades quotes)", "(a b)", "teddies", "[" * 5000):
+        with pytest.raises(PlaitError):
+            preview(contents, plan)
+    with pytest.raises(PlaitError, match="not known"):
+        preview(replace(contents, question=None), "(trades quotes)")
+    silent = preview(replace(contents, beliefs={}), "(trades quotes news ratings)")
+    assert silent.silent == 3 and silent.change is None
