@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from plait.hosts.spark.progress import progress as progress
     from plait.hosts.spark.requirements import check_environment as check_environment
     from plait.hosts.spark.settings import configure as configure
+    from plait.hosts.spark.sites import sites as sites
     from plait.hosts.spark.why import why as why
+    from plait.plan.sites import SiteLink as SiteLink
 
 __version__ = "0.1.0"
 __all__ = [
     "BalancePolicy",
     "Join",
     "Policy",
+    "SiteLink",
     "__version__",
     "check",
     "check_environment",
@@ -41,6 +44,7 @@ __all__ = [
     "partitions",
     "progress",
     "release",
+    "sites",
     "sql",
     "why",
 ]
@@ -52,6 +56,7 @@ _PLACES = {
     "BalancePolicy": "plait.adapt.balance_policy",
     "Join": "plait.api",
     "Policy": "plait.adapt.policy",
+    "SiteLink": "plait.plan.sites",
     "join": "plait.api",
     "sql": "plait.api",
     "check": "plait.hosts.spark.examine",
@@ -64,6 +69,7 @@ _PLACES = {
     "partitions": "plait.hosts.spark.partitions",
     "progress": "plait.hosts.spark.progress",
     "release": "plait.hosts.spark.control",
+    "sites": "plait.hosts.spark.sites",
     "why": "plait.hosts.spark.why",
 }
 
