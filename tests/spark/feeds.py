@@ -27,19 +27,19 @@ _SECOND = 1_000_000
 class Feeds:
     """Folders of files, one for each stream, and all rows that were written there."""
 
-    def __init__(self, folder: Path, seed: int = 0) -> None:
+    def __init__(self, folder: Path, seed: int = 0, sizes: Mapping[str, int] | None = None) -> None:
         self.folder = folder
         self.rows: dict[str, list[pa.Table]] = {stream: [] for stream in STREAMS}
+        self._sizes = sizes or dict.fromkeys(STREAMS, 12)
         self._chance = random.Random(seed)
         for stream in STREAMS:
             (folder / stream).mkdir(parents=True, exist_ok=True)
 
-    def write(self, number: int, rows: int = 12, keys: int = 4) -> None:
+    def write(self, number: int, keys: int = 4) -> None:
         """One more file for each stream: rows of the next ten seconds, in any order."""
         for stream in STREAMS:
-            times = [
-                (10 * number + self._chance.randrange(10)) * _SECOND for _ in range(rows)
-            ]
+            rows = self._sizes[stream]
+            times = [(10 * number + self._chance.randrange(10)) * _SECOND for _ in range(rows)]
             table = pa.table(
                 {
                     "k": pa.array([self._chance.randrange(keys) for _ in range(rows)], pa.int64()),

@@ -46,6 +46,8 @@ RESULTS, ASIDE, REPORTS = "results", "aside", "reports"
 """The boxes that are no site's."""
 
 _LOG = "_spark_metadata"
+_UNSAFE = "\"#%'*/:=?\\\x7f{[]^"
+"""What Spark escapes in names of directories, beside control characters."""
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
@@ -56,6 +58,15 @@ def box_of(site: str) -> str:
     'to-results'
     """
     return f"to-{site}"
+
+
+def escaped(value: str) -> str:
+    """A value as Spark writes it in the name of a directory.
+
+    >>> escaped("to-São Paulo: 1"), escaped("to-50%")
+    ('to-São Paulo%3A 1', 'to-50%25')
+    """
+    return "".join(f"%{ord(c):02X}" if c in _UNSAFE or ord(c) < 32 else c for c in value)
 
 
 def digest_of(body: bytes) -> bytes:
@@ -118,6 +129,10 @@ class Mailbox:
     def mail(self, application: str) -> Path:
         """What an application sends."""
         return self.folder / "mail" / application
+
+    def box(self, application: str, site: str) -> Path:
+        """The packets of an application for a site, in a directory as Spark names it."""
+        return self.mail(application) / f"box={escaped(box_of(site))}"
 
     @property
     def orders(self) -> Path:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -28,6 +28,7 @@ from plait.hosts.spark.mail import ASIDE, MAIL, REPORTS, RESULTS, box_of, checke
 from plait.hosts.spark.operator import SparkStore
 from plait.hosts.spark.site_orders import SiteOrder, obey, ready, standing
 from plait.hosts.spark.worker import settle
+from plait.node.batch import add
 from plait.node.site import Site
 from plait.node.site_packets import SitePacket
 from plait.node.site_setup import SiteOutcome, SiteSetup
@@ -41,6 +42,17 @@ _SITES: dict[str, Site] = {}
 """By the token of their state, the sites that this Python worker knows."""
 
 _MOST_SITES = 64
+
+
+@dataclass(slots=True)
+class _Given:
+    """What a batch brings to a site."""
+
+    rows: dict[str, list[pa.RecordBatch]] = field(default_factory=dict)
+    row_bytes: dict[str, int] = field(default_factory=dict)
+    """How many bytes the rows of each stream took on their way here."""
+    packets: list[SitePacket] = field(default_factory=list)
+    orders: list[SiteOrder] = field(default_factory=list)
 
 
 class SiteOperator(StatefulProcessor):
@@ -64,14 +76,16 @@ class SiteOperator(StatefulProcessor):
         """One batch of a site: a step, and another one if it has become ready for a new plan."""
         del timerValues
         name = self._keys[int(key[0])]
-        tables, packets, orders = self._sorted_out(name, rows)
+        given = self._sorted_out(name, rows)
         site = self._site(name)
-        for order in sorted(orders):
+        for order in sorted(given.orders):
             obey(site, order)
-        yield self._mail(site, self._step(site, tables, packets))
+        tables = {s: pa.concat_batches(batches) for s, batches in given.rows.items()}
+        outcome = self._step(site, tables, sorted(given.packets))
+        yield self._mail(site, outcome, given.row_bytes)
         if ready(site):
             site.hold(site.clock + 1)
-            yield self._mail(site, self._step(site))
+            yield self._mail(site, self._step(site), {})
         while len(_SITES) >= _MOST_SITES:
             del _SITES[next(iter(_SITES))]
         _SITES[site.token] = site
@@ -99,31 +113,28 @@ class SiteOperator(StatefulProcessor):
     ) -> SiteOutcome:
         return site.step(tables, packets, token=uuid.uuid4().hex, store=self._store)
 
-    def _sorted_out(
-        self, name: str, frames: Iterator[pd.DataFrame]
-    ) -> tuple[dict[str, pa.RecordBatch], list[SitePacket], list[SiteOrder]]:
+    def _sorted_out(self, name: str, frames: Iterator[pd.DataFrame]) -> _Given:
         """The rows of streams, the packets and the orders of a batch."""
-        parts: dict[str, list[pa.RecordBatch]] = {}
-        packets, orders = [], []
+        given = _Given()
         for frame in frames:
             for row in frame.itertuples(index=False):
                 body, origin = bytes(row.body), str(row.origin)
                 if row.kind == ROWS:
-                    parts.setdefault(origin, []).extend(decode_rows(body))
+                    given.rows.setdefault(origin, []).extend(decode_rows(body))
+                    add(given.row_bytes, origin, len(body))
                 elif row.kind == ORDER:
-                    orders.append(SiteOrder.from_json(body.decode()))
+                    given.orders.append(SiteOrder.from_json(body.decode()))
                 else:
-                    body = checked(
-                        self._question, str(row.question), origin, bytes(row.digest), body
-                    )
-                    packets.append(SitePacket(origin, name, int(row.number), body))
-        tables = {stream: pa.concat_batches(batches) for stream, batches in parts.items()}
-        return tables, sorted(packets), orders
+                    digest = bytes(row.digest)
+                    body = checked(self._question, str(row.question), origin, digest, body)
+                    given.packets.append(SitePacket(origin, name, int(row.number), body))
+        return given
 
-    def _mail(self, site: Site, outcome: SiteOutcome) -> pd.DataFrame:
+    def _mail(self, site: Site, outcome: SiteOutcome, row_bytes: Mapping[str, int]) -> pd.DataFrame:
         """What comes out of a step, as rows for the sink."""
         report, sent = outcome.report, _bytes_by_target(outcome.packets)
-        about = {**asdict(report), "sent_bytes": sent, **standing(site)}
+        more = {"sent_bytes": sent, "row_bytes": dict(row_bytes)}
+        about = {**asdict(report), **more, **standing(site)}
         made = [(box_of(p.target), p.origin, p.number, p.body) for p in outcome.packets]
         made += [(RESULTS, site.name, report.step, encode_rows(rows)) for rows in outcome.results]
         made += [(ASIDE, a.reason, a.stream, encode_rows(a.rows)) for a in outcome.aside]
@@ -141,5 +152,5 @@ def _bytes_by_target(packets: Iterable[SitePacket]) -> dict[str, int]:
     """What a step sends to each other site, acknowledgements included."""
     found: dict[str, int] = {}
     for packet in packets:
-        found[packet.target] = found.get(packet.target, 0) + len(packet.body)
+        add(found, packet.target, len(packet.body))
     return found

@@ -19,7 +19,7 @@ from plait.node.batch import add
 from plait.query.names import quoted
 
 _COUNTS = ("results", "probes", "matches", "compared")
-_BY_STREAM = ("rows", "null_times", "null_keys", "filtered", "late")
+_BY_STREAM = ("rows", "row_bytes", "null_times", "null_keys", "filtered", "late")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,9 @@ class SiteProgress:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Results, probes, matches and comparisons."""
     streams: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Rows of each stream that arrived here, and those that were set aside, by reason."""
+    """Rows of each stream that arrived here, their bytes, and those set aside, by reason."""
+    arrived: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """For each stream, rows after the first step that had any, and the event time they span."""
     sent_bytes: Mapping[str, int] = field(default_factory=dict)
     """What it has sent to each other site."""
     last: Mapping[str, Any] = field(default_factory=dict)
@@ -104,4 +106,18 @@ def _one_site(name: str, reports: list[Mapping[str, Any]]) -> SiteProgress:
                 add(streams[what], stream, n)
     counts = {what: sum(report.get(what, 0) for report in reports) for what in _COUNTS}
     last = max(reports, key=lambda report: report["step"])
-    return SiteProgress(name, len(reports), counts, streams, sent, last)
+    return SiteProgress(name, len(reports), counts, streams, _arrived(reports), sent, last)
+
+
+def _arrived(reports: list[Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
+    """Rows and microseconds between the first and the last watermark of each stream."""
+    first: dict[str, int] = {}
+    found: dict[str, tuple[int, int]] = {}
+    for report in sorted(reports, key=lambda report: report["step"]):
+        for stream, watermark in report.get("watermarks", {}).items():
+            if stream not in first:
+                first[stream], found[stream] = watermark, (0, 0)
+            else:
+                rows = found[stream][0] + report.get("rows", {}).get(stream, 0)
+                found[stream] = (rows, watermark - first[stream])
+    return found

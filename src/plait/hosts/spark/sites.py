@@ -22,6 +22,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -32,7 +33,8 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from plait.errors import SourceError, UnknownSite, did_you_mean
 from plait.hosts.spark.instants import named_column
-from plait.hosts.spark.mail import MAIL, RESULTS, Mailbox, box_of
+from plait.hosts.spark.mail import MAIL, RESULTS, Mailbox, box_of, local_folder
+from plait.hosts.spark.mail_sweep import sweep
 from plait.hosts.spark.murmur3 import processor_keys
 from plait.hosts.spark.partitions import partitions
 from plait.hosts.spark.requirements import check_packages, check_spark
@@ -40,6 +42,8 @@ from plait.hosts.spark.schemas import conform
 from plait.hosts.spark.settings import store_in_rocksdb
 from plait.hosts.spark.site_operator import ORDER, PACKET, ROWS, SiteOperator
 from plait.hosts.spark.site_planning import (
+    GivenLink,
+    GivenStatistics,
     default_statistics,
     given_homes,
     given_links,
@@ -47,13 +51,14 @@ from plait.hosts.spark.site_planning import (
     setting_of,
 )
 from plait.hosts.spark.site_progress import SitesProgress, sites_progress
+from plait.hosts.spark.site_replans import Replanned, measured, replanned
 from plait.hosts.spark.site_results import results_in
 from plait.hosts.spark.watermarks import warn_without_watermarks, without_watermark
 from plait.hosts.spark.worker import settle
 from plait.node.site_setup import SiteSetup
-from plait.optimize.site_cost import SiteSetting, StreamStatistics, sep_costs
+from plait.optimize.site_cost import SiteSetting, sep_costs
 from plait.optimize.site_greedy import greedy
-from plait.plan.sites import Jep, SiteLink, Sites
+from plait.plan.sites import Jep, Sites
 from plait.plan.sites_explain import explain
 from plait.query.names import quoted
 from plait.query.query import Query, narrowed
@@ -182,6 +187,40 @@ class PlacedJoin:
         box.prepare(self._applications)
         return sites_progress(box.stored(self._session(), self._applications))
 
+    def replan(
+        self,
+        mailbox: str | os.PathLike[str],
+        *,
+        links: Iterable[GivenLink] = (),
+        plan: Jep | str | None = None,
+        timeout: float = 60.0,
+    ) -> Replanned:
+        """Look for a better plan and change to it while the sites run; say what came of it.
+
+        Rates and sizes of rows are measured. `links` says which links have become slower or faster
+        than they were said to be. A `plan` that is given is taken as it is. If a site does not
+        answer in time, the plan stays as it is, and the MigrationError names the site.
+        """
+        box = Mailbox(mailbox)
+        old = self.setting.sites
+        now = {(link.origin, link.target): link for link in old.links}
+        now |= {(x.origin, x.target): x for x in given_links(old.names, links)}
+        sites = replace(old, links=tuple(now.values()))
+        known = measured(self.progress(mailbox), self.setting.statistics)
+        setting = setting_of(self.setup.query, sites, known)
+        given = None if plan is None else given_plan(sites, plan)
+        look = partial(self.progress, mailbox)
+        return replanned(box, setting, self.plan, look, timeout, given)
+
+    def sweep(self, mailbox: str | os.PathLike[str], checkpoint: str | os.PathLike[str]) -> int:
+        """Remove packets that this application has read for good; how many files there were.
+
+        It may run at any time, also beside the query. Results and reports are left alone.
+        """
+        box = Mailbox(mailbox)
+        boxes = [box.box(a, site) for a in self._applications for site in self.here]
+        return sweep(local_folder(checkpoint), boxes)
+
     @property
     def _applications(self) -> tuple[str, ...]:
         """All applications of this deployment."""
@@ -251,11 +290,11 @@ def sites(
     question: Question,
     *,
     at: Mapping[str, str | Sequence[str]],
-    links: Iterable[SiteLink | tuple[str, str, float, float]] = (),
+    links: Iterable[GivenLink] = (),
     latency: float | None = None,
     rate: float | None = None,
     results: str | None = None,
-    statistics: Mapping[str, StreamStatistics | Mapping[str, float]] | None = None,
+    statistics: Mapping[str, GivenStatistics] | None = None,
     plan: Jep | str | None = None,
     tuning: Tuning = USUAL,
 ) -> PlacedJoin:
