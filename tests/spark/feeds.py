@@ -39,7 +39,9 @@ class Feeds:
         """One more file for each stream: rows of the next ten seconds, in any order."""
         for stream in STREAMS:
             rows = self._sizes[stream]
-            times = [(10 * number + self._chance.randrange(10)) * _SECOND for _ in range(rows)]
+            # The last second is there in each file, so all streams come equally far.
+            seconds = [9, *(self._chance.randrange(10) for _ in range(rows - 1))]
+            times = [(10 * number + second) * _SECOND for second in seconds]
             table = pa.table(
                 {
                     "k": pa.array([self._chance.randrange(keys) for _ in range(rows)], pa.int64()),

@@ -81,9 +81,11 @@ class Running:
 def test_oracle_the_plan_moves_away_from_a_slow_link(
     spark: SparkSession, tmp_path: Path, divided: bool
 ) -> None:
-    feeds = Feeds(tmp_path / "feeds", sizes={"a": 6, "b": 6, "c": 14, "d": 14})
-    rates = {stream: {"rate": rate} for stream, rate in zip("abcd", (6, 6, 14, 14), strict=True)}
-    placed = placed_at(spark, feeds.folder, statistics=rates)
+    sizes = {"a": 4, "b": 8, "c": 10, "d": 16}
+    feeds = Feeds(tmp_path / "feeds", sizes=sizes)
+    # A file has the rows of ten seconds, with four keys.
+    known = {stream: {"rate": size / 10, "factor": 0.25} for stream, size in sizes.items()}
+    placed = placed_at(spark, feeds.folder, statistics=known)
     running = Running(placed, tmp_path, divided=divided)
     running.start()
     try:

@@ -1,12 +1,14 @@
 """Sites inside `transformWithStateInPandas`: one grouping key is one site.
 
 *Exactly once.* The state of a site is in Spark's state store, and all that comes out of a step is
-rows for one file sink (`mail`). Spark commits state and files of a batch separately: if a batch is
-in the sink's log but not in the checkpoint, it is repeated, and then the state is that of the
-second attempt and the mail that of the first. Both are the same: a step follows from the state
-before and the rows, packets and orders of the batch, which Spark has logged. Only the order of rows
-within a batch may differ, and windows, packets and results do not depend on it: the rows of a stamp
-are kept in the order of event time, rows of the same time leave together, and all else is sets.
+rows for one file sink (`mail`). A task writes both, and the sink logs a batch when all its tasks
+have ended, so whoever dies before that has sent nothing: the batch is repeated from the state
+before. A batch that the sink has logged is not run again, and its state is complete. If two
+attempts of one task race, as with speculation, state and mail may come from different ones. That is
+sound, too: a step follows from the state before and the rows, packets and orders of the batch,
+which Spark has logged. Only the order of rows within a batch may differ, and nothing depends on it:
+the rows of a stamp are kept in the order of event time, rows of the same time leave together, and
+all else is sets.
 
 *Orders* (`site_orders`) come as rows of a source as well, so a repeated batch obeys the same ones.
 """
