@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from plait.hosts.spark.sites import PlacedJoin
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
+_BUSY = 20
 SLOW = [("oslo", "rome", 0.5, 500.0), ("rome", "oslo", 0.5, 500.0)]
 
 
@@ -56,8 +58,23 @@ class Running:
         before: list[set[str]] = []
         while (now := self._logs()) != before:
             before = now
-            for query in self.queries.values():
-                query.processAllAvailable()
+            for name in self.queries:
+                self._rest(name)
+
+    def _rest(self, name: str) -> None:
+        """Wait until an application has nothing to do.
+
+        Where a machine is so busy that Python workers do not connect in time, it goes on from its
+        checkpoint.
+        """
+        for _ in range(_BUSY):
+            try:
+                self.queries[name].processAllAvailable()
+                return
+            except StreamingQueryException as error:
+                if "connect back" not in str(error):
+                    raise
+                self.start(name)
 
     def _logs(self) -> list[set[str]]:
         box = Mailbox(self.box)
@@ -144,7 +161,7 @@ def test_oracle_workers_are_killed(
         except StreamingQueryException:
             running.stop()
     running.stop()
-    assert starts == 3, "one start for each death, and one that came to the end"
+    assert starts >= 3, "one start for each death, and one that came to the end"
     assert not list(orders.iterdir())
     assert running.found(spark) == feeds.wanted(placed)
 
@@ -267,3 +284,27 @@ def _put(path: Path, content: pa.Table | bytes) -> None:
         path.write_bytes(content)
     else:
         pq.write_table(content, path)
+
+
+def test_the_example_of_the_page_runs(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "sites.md"
+    (text,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    instant = pa.array([0, 1_000_000], pa.timestamp("us", "UTC"))
+    rows = pa.table({"sym": ["x", "y"], "price": [1.0, 2.0], "ts": instant})
+    for stream in ("trades", "quotes", "news"):
+        folder = tmp_path / "feeds" / stream
+        folder.mkdir(parents=True)
+        pq.write_table(rows, folder / "0.parquet")
+    monkeypatch.chdir(tmp_path)
+    # The JVM of the session that tests share stays where it was started.
+    for name in ("feeds/", "found-checkpoint", "found"):
+        text = re.sub(rf'"{name}(?=["{{])', f'"{tmp_path}/{name}', text)
+    exec(compile(text, "docs/sites.md", "exec"), {})
+    found = spark.read.parquet(str(tmp_path / "found")).collect()
+    assert sorted(row.sym for row in found) == ["x", "y"]
+    assert "oslo → rome" in capsys.readouterr().out

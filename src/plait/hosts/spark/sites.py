@@ -165,7 +165,7 @@ class PlacedJoin:
         operator = SiteOperator(self.setup, keys, self.question)
         mail = inputs.groupBy("key").transformWithStateInPandas(operator, MAIL, "append", "none")
         writer = mail.writeStream.format("parquet").partitionBy("box").outputMode("append")
-        writer = writer.option("checkpointLocation", os.fspath(checkpoint))
+        writer = writer.option("checkpointLocation", str(local_folder(checkpoint)))
         if trigger:
             writer = writer.trigger(**trigger)
         with partitions(session, len(self.here)):
