@@ -108,10 +108,10 @@ def test_oracle_the_plan_moves_away_from_a_slow_link(
     known = {stream: {"rate": size / 10, "factor": 0.25} for stream, size in sizes.items()}
     placed = placed_at(spark, feeds.folder, statistics=known)
     running = Running(placed, tmp_path, divided=divided)
-    running.start()
+    for number in range(2):
+        feeds.write(number)
     try:
-        for number in range(2):
-            feeds.write(number)
+        running.start()
         running.rest()
         part = running.parts[0]
         first = part.progress(running.box)
