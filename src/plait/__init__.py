@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from plait.hosts.spark.requirements import check_environment as check_environment
     from plait.hosts.spark.session import local_session as local_session
     from plait.hosts.spark.settings import configure as configure
+    from plait.hosts.spark.sites import sites as sites
     from plait.hosts.spark.why import why as why
+    from plait.plan.sites import SiteLink as SiteLink
 
 __version__ = "0.1.0"
 __all__ = [
     "BalancePolicy",
     "Join",
     "Policy",
+    "SiteLink",
     "__version__",
     "check",
     "check_environment",
@@ -50,6 +53,7 @@ __all__ = [
     "progress",
     "provide_java",
     "release",
+    "sites",
     "sql",
     "vacuum",
     "why",
@@ -62,6 +66,7 @@ _PLACES = {
     "BalancePolicy": "plait.adapt.balance_policy",
     "Join": "plait.api",
     "Policy": "plait.adapt.policy",
+    "SiteLink": "plait.plan.sites",
     "join": "plait.api",
     "sql": "plait.api",
     "check": "plait.hosts.spark.examine",
@@ -78,6 +83,7 @@ _PLACES = {
     "progress": "plait.hosts.spark.progress",
     "provide_java": "plait.hosts.spark.java",
     "release": "plait.hosts.spark.control",
+    "sites": "plait.hosts.spark.sites",
     "vacuum": "plait.files.delta_vacuum",
     "why": "plait.hosts.spark.why",
 }

@@ -69,14 +69,18 @@ def aside_columns(query: Query, aside: Aside) -> dict[str, pa.Array]:
 
 def padded(columns: dict[str, pa.Array], rows: int, schema: pa.Schema) -> pd.DataFrame:
     """Columns and nulls as a pandas frame of Arrow arrays: nothing is converted."""
+    return padded_batch(columns, rows, schema).to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def padded_batch(columns: dict[str, pa.Array], rows: int, schema: pa.Schema) -> pa.RecordBatch:
+    """Columns and nulls in the columns of a schema."""
     arrays = [
         _as(columns[field.name], field.type)
         if field.name in columns
         else pa.nulls(rows, field.type)
         for field in schema
     ]
-    batch = pa.RecordBatch.from_arrays(arrays, names=schema.names)
-    return batch.to_pandas(types_mapper=pd.ArrowDtype)
+    return pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
 
 def _as(array: pa.Array, type_: pa.DataType) -> pa.Array:

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.types as pt
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # the name everybody uses
 
 from plait.adapt.balance_policy import BalancePolicy
@@ -29,8 +28,9 @@ from plait.hosts.spark.aside import aside_schema, late_column, nested
 from plait.hosts.spark.balance import look_after
 from plait.hosts.spark.control import Control, Made, register
 from plait.hosts.spark.delta import FileOutlet
+from plait.hosts.spark.instants import named_column, with_instants
 from plait.hosts.spark.layout import layout_of, new_layout, random_seed
-from plait.hosts.spark.operator import REPORT, JoinOperator, RowOutlet, with_micros
+from plait.hosts.spark.operator import REPORT, JoinOperator, RowOutlet
 from plait.hosts.spark.partitions import warn_of_partitions
 from plait.hosts.spark.requirements import check_packages, check_spark
 from plait.hosts.spark.schemas import conform, spark_schema
@@ -126,7 +126,7 @@ def results(
     for s, stream in enumerate(asked.streams):
         frame = without_watermark(frames[stream.name]).select(
             # Spark parses the names once more on its way to Python: plain ones, then.
-            [_column(f.name).alias(f"c{i}") for i, f in enumerate(stream.fields)]
+            [named_column(f.name).alias(f"c{i}") for i, f in enumerate(stream.fields)]
         )
         packer = Packer(asked, s, routing, bool(late), tuning)
         pack = _pack(packer, stream.schema, keys, control)
@@ -167,7 +167,8 @@ def results(
         rows = _observed(rows, observation(name)).where(F.col(REPORT).isNull()).drop(REPORT)
     if table is not None:
         return rows
-    rows = _with_instants(rows, processor)
+    meant = [*small.schema, *(aside_schema(small) if processor.aside else ())]
+    rows = with_instants(rows, meant)
     return rows if named is None else nested(rows, small, named)
 
 
@@ -185,33 +186,6 @@ def _master(session: SparkSession) -> str:
     if ".connect." in type(session).__module__:
         return ""
     return session.conf.get("spark.master", "") or ""
-
-
-def _with_instants(rows: DataFrame, processor: Processor) -> DataFrame:
-    """Microseconds as instants where the query has instants."""
-    query = processor.setup.query
-    meant = [*query.schema, *(aside_schema(query) if processor.aside else ())]
-    columns = [_column(f.name) for f in meant]
-    return rows.select(
-        [_instants(c, f.type).alias(f.name) for c, f in zip(columns, meant, strict=True)]
-    )
-
-
-def _instants(value: Column, type_: pa.DataType) -> Column:
-    """A column of this type whose instants came as microseconds."""
-    if with_micros(type_) == type_:
-        return value
-    if pt.is_list(type_):
-        return F.transform(value, lambda item: _instants(item, type_.value_type))
-    if pt.is_struct(type_):
-        fields = [_instants(value.getField(f.name), f.type).alias(f.name) for f in type_]
-        return F.when(value.isNotNull(), F.struct(*fields))
-    return F.timestamp_micros(value)
-
-
-def _column(name: str) -> Column:
-    """A column by its name, which may have dots and backquotes in it."""
-    return F.col("`" + name.replace("`", "``") + "`")
 
 
 def _observed(found: DataFrame, called: str) -> DataFrame:

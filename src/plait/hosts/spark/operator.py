@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.types as pt
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessor,
@@ -22,6 +21,7 @@ from plait.files.stores import problem
 from plait.hosts.clock import REAL
 from plait.hosts.spark.aside import aside_columns, aside_schema, padded
 from plait.hosts.spark.control import Control
+from plait.hosts.spark.instants import with_micros
 from plait.hosts.spark.worker import batch_number, settle
 from plait.node.batch import Aside, batch_of_packets
 from plait.node.report import Report
@@ -54,26 +54,6 @@ def output_schema(processor: Processor, *, reports: bool) -> pa.Schema:
     return pa.schema(
         [f.with_type(with_micros(f.type)) for f in [*processor.setup.query.schema, *report, *aside]]
     )
-
-
-def with_micros(type_: pa.DataType) -> pa.DataType:
-    """The type with microseconds for instants, at every depth.
-
-    >>> with_micros(pa.list_(pa.timestamp("us", "UTC")))
-    ListType(list<item: int64>)
-    """
-    if is_instant(type_):
-        return pa.int64()
-    if pt.is_struct(type_):
-        return pa.struct([f.with_type(with_micros(f.type)) for f in type_])
-    if pt.is_list(type_):
-        return pa.list_(type_.value_field.with_type(with_micros(type_.value_type)))
-    return type_
-
-
-def is_instant(type_: pa.DataType) -> bool:
-    """Whether values are instants, Spark's TIMESTAMP."""
-    return bool(pt.is_timestamp(type_)) and type_.tz is not None
 
 
 class SparkStore:

@@ -1,0 +1,158 @@
+"""Sites inside `transformWithStateInPandas`: one grouping key is one site.
+
+*Exactly once.* The state of a site is in Spark's state store, and all that comes out of a step is
+rows for one file sink (`mail`). A task writes both, and the sink logs a batch when all its tasks
+have ended, so whoever dies before that has sent nothing: the batch is repeated from the state
+before. A batch that the sink has logged is not run again, and its state is complete. If two
+attempts of one task race, as with speculation, state and mail may come from different ones. That is
+sound, too: a step follows from the state before and the rows, packets and orders of the batch,
+which Spark has logged. Only the order of rows within a batch may differ, and nothing depends on it:
+the rows of a stamp are kept in the order of event time, rows of the same time leave together, and
+all else is sets.
+
+*Orders* (`site_orders`) come as rows of a source as well, so a repeated batch obeys the same ones.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from plait.errors import CheckpointMismatch
+from plait.hosts.spark.mail import ASIDE, MAIL, REPORTS, RESULTS, box_of, checked, digest_of
+from plait.hosts.spark.operator import SparkStore
+from plait.hosts.spark.site_orders import SiteOrder, obey, ready, standing
+from plait.hosts.spark.worker import settle
+from plait.node.batch import add
+from plait.node.site import Site
+from plait.node.site_packets import SitePacket
+from plait.node.site_setup import SiteOutcome, SiteSetup
+from plait.query.names import quoted
+from plait.route.rows import decode_rows, encode_rows
+
+ROWS, PACKET, ORDER = "rows", "packet", "order"
+"""What a row of the input is."""
+
+_SITES: dict[str, Site] = {}
+"""By the token of their state, the sites that this Python worker knows."""
+
+_MOST_SITES = 64
+
+
+@dataclass(slots=True)
+class _Given:
+    """What a batch brings to a site."""
+
+    rows: dict[str, list[pa.RecordBatch]] = field(default_factory=dict)
+    row_bytes: dict[str, int] = field(default_factory=dict)
+    """How many bytes the rows of each stream took on their way here."""
+    packets: list[SitePacket] = field(default_factory=list)
+    orders: list[SiteOrder] = field(default_factory=list)
+
+
+class SiteOperator(StatefulProcessor):
+    """The stateful operator of an application that runs sites."""
+
+    store: type[SparkStore] = SparkStore
+
+    def __init__(self, setup: SiteSetup, keys: Mapping[int, str], question: str) -> None:
+        self._setup = setup
+        self._keys = dict(keys)
+        self._question = question
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Declare the state."""
+        settle()
+        self._store = self.store(handle)
+
+    def handleInputRows(  # Spark's name
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        """One batch of a site: a step, and another one if it has become ready for a new plan."""
+        del timerValues
+        name = self._keys[int(key[0])]
+        given = self._sorted_out(name, rows)
+        site = self._site(name)
+        for order in sorted(given.orders):
+            obey(site, order)
+        tables = {s: pa.concat_batches(batches) for s, batches in given.rows.items()}
+        outcome = self._step(site, tables, sorted(given.packets))
+        yield self._mail(site, outcome, given.row_bytes)
+        if ready(site):
+            site.hold(site.clock + 1)
+            yield self._mail(site, self._step(site), {})
+        while len(_SITES) >= _MOST_SITES:
+            del _SITES[next(iter(_SITES))]
+        _SITES[site.token] = site
+
+    def _site(self, name: str) -> Site:
+        """The site whose state is in the store; taken out of the cache while it is at work."""
+        contract = self._store.read_contract()
+        if contract is None:
+            self._store.write_contract(self._question)
+        elif contract != self._question:
+            raise CheckpointMismatch(
+                f"the state of the site {quoted(name)} was written for another question",
+                remedy="ask that question, or begin with a new checkpoint and a new mailbox",
+            )
+        header = self._store.read_header()
+        token = None if header is None else json.loads(header).get("token")
+        found = None if token is None else _SITES.pop(token, None)
+        return found or Site.load(self._setup, name, self._store)
+
+    def _step(
+        self,
+        site: Site,
+        tables: Mapping[str, pa.RecordBatch] | None = None,
+        packets: Iterable[SitePacket] = (),
+    ) -> SiteOutcome:
+        return site.step(tables, packets, token=uuid.uuid4().hex, store=self._store)
+
+    def _sorted_out(self, name: str, frames: Iterator[pd.DataFrame]) -> _Given:
+        """The rows of streams, the packets and the orders of a batch."""
+        given = _Given()
+        for frame in frames:
+            for row in frame.itertuples(index=False):
+                body, origin = bytes(row.body), str(row.origin)
+                if row.kind == ROWS:
+                    given.rows.setdefault(origin, []).extend(decode_rows(body))
+                    add(given.row_bytes, origin, len(body))
+                elif row.kind == ORDER:
+                    given.orders.append(SiteOrder.from_json(body.decode()))
+                else:
+                    digest = bytes(row.digest)
+                    body = checked(self._question, str(row.question), origin, digest, body)
+                    given.packets.append(SitePacket(origin, name, int(row.number), body))
+        return given
+
+    def _mail(self, site: Site, outcome: SiteOutcome, row_bytes: Mapping[str, int]) -> pd.DataFrame:
+        """What comes out of a step, as rows for the sink."""
+        report, sent = outcome.report, _bytes_by_target(outcome.packets)
+        more = {"sent_bytes": sent, "row_bytes": dict(row_bytes)}
+        about = {**asdict(report), **more, **standing(site)}
+        made = [(box_of(p.target), p.origin, p.number, p.body) for p in outcome.packets]
+        made += [(RESULTS, site.name, report.step, encode_rows(rows)) for rows in outcome.results]
+        made += [(ASIDE, a.reason, a.stream, encode_rows(a.rows)) for a in outcome.aside]
+        made.append((REPORTS, site.name, report.step, json.dumps(about).encode()))
+        return pd.DataFrame(
+            [
+                (self._question, origin, number, digest_of(body), body, box)
+                for box, origin, number, body in made
+            ],
+            columns=MAIL.names,
+        )
+
+
+def _bytes_by_target(packets: Iterable[SitePacket]) -> dict[str, int]:
+    """What a step sends to each other site, acknowledgements included."""
+    found: dict[str, int] = {}
+    for packet in packets:
+        add(found, packet.target, len(packet.body))
+    return found

@@ -1,0 +1,154 @@
+"""What users say about sites, links and streams, as values that a plan can be chosen from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from itertools import combinations
+
+import pyarrow as pa
+
+from plait.errors import LinkWithoutRate, SiteError, StatisticsError, UnknownStream, did_you_mean
+from plait.optimize.site_cost import HASH, SiteSetting, StreamStatistics
+from plait.plan.sites import Jep, SiteLink, Sites, check_jep
+from plait.plan.sites_serde import loads
+from plait.query.names import quoted
+from plait.query.query import Query, Stream
+
+_USUAL_RATE, _USUAL_FACTOR = 100.0, 0.01
+"""What is assumed of a stream of which nothing is known: the paper's settings."""
+_TEXT_BYTES = 20
+
+GivenLink = SiteLink | tuple[str, str, float, float]
+GivenStatistics = StreamStatistics | Mapping[str, float]
+
+
+def given_homes(query: Query, at: Mapping[str, str | Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    """The home of each stream, in the order of the query."""
+    found: dict[str, str] = {}
+    for site, streams in at.items():
+        for stream in [streams] if isinstance(streams, str) else streams:
+            if stream not in query.names:
+                raise UnknownStream(
+                    f"the join has no stream {stream!r} that could arrive at {quoted(site)}",
+                    remedy=did_you_mean(stream, query.names),
+                )
+            if stream in found:
+                raise SiteError(
+                    f"the stream {quoted(stream)} arrives at two sites, {quoted(found[stream])} "
+                    f"and {quoted(site)}",
+                    remedy="name it once",
+                )
+            found[stream] = site
+    for stream in query.names:
+        if stream not in found:
+            raise SiteError(
+                f"the stream {quoted(stream)} arrives at no site",
+                remedy="name it in at={...}",
+            )
+    return tuple((stream, found[stream]) for stream in query.names)
+
+
+def given_links(
+    names: Sequence[str],
+    links: Iterable[GivenLink],
+    latency: float | None = None,
+    rate: float | None = None,
+) -> tuple[SiteLink, ...]:
+    """The links that are listed, and general ones between all other pairs of sites.
+
+    >>> [link.rate for link in given_links(["a", "b"], [("a", "b", 0.1, 10)], 0.005, 99)]
+    [10, 99]
+    """
+    found = {}
+    for given in links:
+        link = given if isinstance(given, SiteLink) else SiteLink(*given)
+        if (link.origin, link.target) in found:
+            raise SiteError(
+                f"the link from {quoted(link.origin)} to {quoted(link.target)} is there twice",
+                remedy="name it once",
+            )
+        found[link.origin, link.target] = link
+    if (latency is None) != (rate is None):
+        raise LinkWithoutRate(
+            "links in general have a latency but no rate, or a rate but no latency",
+            remedy="give both, latency=0.005 and rate=1_000_000, or neither",
+        )
+    if latency is not None and rate is not None:
+        pairs = [(o, t) for o in names for t in names if o != t]
+        general = {pair: SiteLink(*pair, latency, rate) for pair in pairs}
+        found = {**general, **found}
+    return tuple(found.values())
+
+
+def default_statistics(
+    query: Query, given: Mapping[str, GivenStatistics]
+) -> dict[str, StreamStatistics]:
+    """What is known of each stream; what is not given is guessed.
+
+    >>> from plait.plan.examples import clique
+    >>> default_statistics(clique(2), {"a": {"rate": 7}})["a"].rate
+    7
+    """
+    for name in given:
+        if name not in query.names:
+            raise UnknownStream(
+                f"there are statistics of an unknown stream {name!r}",
+                remedy=did_you_mean(name, query.names),
+            )
+    found = {}
+    for index, stream in enumerate(query.streams):
+        reach = max(query.bounds.matrix[index]) / 1e6
+        guess = StreamStatistics(_USUAL_RATE, _USUAL_FACTOR, _row_bytes(stream), reach)
+        said = given.get(stream.name, {})
+        if not isinstance(said, StreamStatistics):
+            known = [field.name for field in fields(StreamStatistics)]
+            for name in said:
+                if name not in known:
+                    raise StatisticsError(
+                        f"{name!r} is no statistic of a stream", remedy=did_you_mean(name, known)
+                    )
+            said = StreamStatistics(**{**asdict(guess), **said})
+        found[stream.name] = said
+    return found
+
+
+def _row_bytes(stream: Stream) -> float:
+    """What a row takes on its way, roughly."""
+    return float(sum(_value_bytes(field.type) for field in stream.fields))
+
+
+def _value_bytes(type_: pa.DataType) -> float:
+    try:
+        return float(type_.bit_width) / 8
+    except ValueError:
+        return _TEXT_BYTES
+
+
+def setting_of(query: Query, sites: Sites, known: Mapping[str, StreamStatistics]) -> SiteSetting:
+    """Everything that a plan is chosen from."""
+    pairs = {
+        frozenset({query.names[a], query.names[b]})
+        for a, b in combinations(range(len(query.names)), 2)
+        if query.graph.shared([a], [b])
+    }
+    return SiteSetting(sites, known, HASH, frozenset(pairs))
+
+
+def given_plan(sites: Sites, plan: Jep | str) -> Jep:
+    """A plan that was given, as a value or as the JSON text of sites and plan.
+
+    >>> from plait.plan.sites import Sep, fully_connected
+    >>> given_plan(fully_connected({"a": "n1", "b": "n2"}, 0.005, 128_000), Jep(()))
+    Traceback (most recent call last):
+    plait.errors.SiteError: the plan has no sequence for the stream a
+    """
+    if isinstance(plan, str):
+        others, plan = loads(plan)
+        if others.homes != sites.homes:
+            raise SiteError(
+                "the plan is for streams that arrive at other sites",
+                remedy="give a plan for these: placed.plan shows one",
+            )
+    check_jep(sites, plan)
+    return plan

@@ -1,0 +1,49 @@
+"""Results and rows set aside in the mail of sites, as a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # the name everybody uses
+
+from plait.hosts.spark.aside import LATE_COLUMN, aside_columns, aside_schema, nested, padded_batch
+from plait.hosts.spark.instants import with_instants, with_micros
+from plait.hosts.spark.mail import ASIDE, MAIL, RESULTS, checked
+from plait.hosts.spark.schemas import spark_schema
+from plait.hosts.spark.worker import settle
+from plait.node.batch import Aside
+from plait.query.query import Query
+from plait.route.rows import decode_rows
+
+
+def results_in(mail: DataFrame, query: Query, question: str, late: bool | str) -> DataFrame:
+    """The results in the mail of an application, and rows set aside if they are asked for."""
+    boxes = [RESULTS, ASIDE] if late else [RESULTS]
+    meant = pa.schema([*query.schema, *(aside_schema(query) if late else ())])
+    schema = pa.schema([f.with_type(with_micros(f.type)) for f in meant])
+    packed = mail.where(F.col("box").isin(boxes)).select(MAIL.names)
+    rows = packed.mapInArrow(_unpack(query, question, schema), spark_schema(schema))
+    rows = with_instants(rows, meant)
+    if not late:
+        return rows
+    return nested(rows, query, late if isinstance(late, str) else LATE_COLUMN)
+
+
+def _unpack(
+    query: Query, question: str, schema: pa.Schema
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
+        for batch in batches:
+            for row in batch.to_pylist():
+                body = checked(question, row["question"], row["origin"], row["digest"], row["body"])
+                for rows in decode_rows(body):
+                    if row["box"] == ASIDE:
+                        columns = aside_columns(query, Aside(row["number"], row["origin"], rows))
+                    else:
+                        columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+                    yield padded_batch(columns, rows.num_rows, schema)
+
+    return unpack

@@ -1,0 +1,363 @@
+"""Joins over sites on Spark: each site is a node with its own operators and windows.
+
+    home streams ─► pack ─┐
+    mail (own box)  ──────┼─► transformWithStateInPandas, keyed by site ─► file sink ─► mail
+    orders          ──────┘
+
+An application runs some of the sites in one streaming query, whose output is mail: packets for
+sites, results, rows set aside, and reports. Two deployments are the same code. With all sites in
+one application, it reads its own mail: what a batch sends, the next one delivers. With one
+application per site, each reads the mail of the others. `mail` says why nothing is lost or repeated
+in either. Results are a box of the mail, and a second stream makes a DataFrame of it, so any sink
+of Spark takes them.
+
+A query runs a batch when there is something to read, and a site sends nothing unless it has
+something to say, so everything comes to rest when no more rows come.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # the name everybody uses
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructType
+
+from plait.errors import SourceError, UnknownSite, did_you_mean
+from plait.hosts.spark.instants import named_column
+from plait.hosts.spark.mail import MAIL, RESULTS, Mailbox, box_of, local_folder
+from plait.hosts.spark.mail_sweep import sweep
+from plait.hosts.spark.murmur3 import processor_keys
+from plait.hosts.spark.partitions import partitions
+from plait.hosts.spark.requirements import check_packages, check_spark
+from plait.hosts.spark.schemas import conform
+from plait.hosts.spark.settings import store_in_rocksdb
+from plait.hosts.spark.site_operator import ORDER, PACKET, ROWS, SiteOperator
+from plait.hosts.spark.site_planning import (
+    GivenLink,
+    GivenStatistics,
+    default_statistics,
+    given_homes,
+    given_links,
+    given_plan,
+    setting_of,
+)
+from plait.hosts.spark.site_progress import SitesProgress, sites_progress
+from plait.hosts.spark.site_replans import Replanned, measured, replanned
+from plait.hosts.spark.site_results import results_in
+from plait.hosts.spark.watermarks import warn_without_watermarks, without_watermark
+from plait.hosts.spark.worker import settle
+from plait.node.site_setup import SiteSetup
+from plait.optimize.site_cost import SiteSetting, sep_costs
+from plait.optimize.site_greedy import greedy
+from plait.plan.sites import Jep, Sites
+from plait.plan.sites_explain import explain
+from plait.query.names import quoted
+from plait.query.query import Query, narrowed
+from plait.query.serde import query_to_dict
+from plait.route.rows import encode_rows, gathered
+from plait.tuning import USUAL, Tuning
+
+ALL = "all"
+"""The application that runs all sites."""
+
+_INPUT = (
+    StructType()
+    .add("key", IntegerType())
+    .add("kind", StringType())
+    .add("question", StringType())
+    .add("origin", StringType())
+    .add("number", LongType())
+    .add("digest", BinaryType())
+    .add("body", BinaryType())
+)
+"""What the operator reads."""
+
+
+class Question(Protocol):
+    """A join that can be asked: `plait.join(...)` or `plait.sql(...)`."""
+
+    @property
+    def query(self) -> Query:
+        """The question as a checked value."""
+
+    @property
+    def sources(self) -> Mapping[str, Any]:
+        """By stream, a DataFrame of Spark or at least a schema."""
+
+
+@dataclass(frozen=True)
+class PlacedJoin:
+    """A join whose streams arrive at different sites. Make one with `plait.sites`."""
+
+    sources: Mapping[str, Any]
+    setup: SiteSetup
+    setting: SiteSetting
+    """What the plan was chosen from."""
+    here: tuple[str, ...]
+    """The sites that this application runs."""
+
+    @property
+    def plan(self) -> Jep:
+        """Who joins what, and where."""
+        return self.setup.jep
+
+    @property
+    def application(self) -> str:
+        """The name of this application in the mailbox."""
+        return ALL if self.here == self.setup.sites.names else f"site-{self.here[0]}"
+
+    @property
+    def question(self) -> str:
+        """What tells mail and states of this join from those of others."""
+        sites, query = self.setup.sites, query_to_dict(self.setup.query)
+        about = [query, sites.homes, sites.results, self.setup.deliver]
+        return hashlib.blake2b(json.dumps(about).encode(), digest_size=12).hexdigest()
+
+    def explain(self) -> str:
+        """Sites, links, the way of each head stream, and the operators of each site."""
+        notes = {}
+        for sep in self.plan.seps:
+            seconds = sum(sep_costs(self.setting, sep))
+            notes[sep.head] = f"{1000 * seconds:.3g} ms per second"
+        return explain(self.setup.sites, self.plan, notes)
+
+    def site(self, name: str) -> PlacedJoin:
+        """The part of one site, to be run as an application of its own.
+
+        Only the streams that arrive there have to be DataFrames; of the others a schema will do.
+        """
+        names = self.setup.sites.names
+        if name not in names:
+            raise UnknownSite(f"there is no site {name!r}", remedy=did_you_mean(name, names))
+        return replace(self, here=(name,))
+
+    def start(
+        self,
+        *,
+        mailbox: str | os.PathLike[str],
+        checkpoint: str | os.PathLike[str],
+        **trigger: Any,
+    ) -> StreamingQuery:
+        """Start the application: all sites, or the one that `site` named.
+
+        The mailbox is a folder that all applications of the join share, the checkpoint belongs to
+        this one. What follows is Spark's trigger, such as `processingTime="1 second"`. It can be
+        killed at any time and goes on from both.
+        """
+        box = Mailbox(mailbox)
+        box.prepare(self._applications)
+        box.check(self.application, checkpoint)
+        session = self._session()
+        warn_without_watermarks(self.setup.query)
+        store_in_rocksdb(session)
+        # A site is a key; keys are chosen so that each falls into a partition of its own.
+        keys = dict(zip(processor_keys(len(self.here)), self.here, strict=True))
+        inputs = self._inputs(session, box, {site: key for key, site in keys.items()})
+        operator = SiteOperator(self.setup, keys, self.question)
+        mail = inputs.groupBy("key").transformWithStateInPandas(operator, MAIL, "append", "none")
+        writer = mail.writeStream.format("parquet").partitionBy("box").outputMode("append")
+        writer = writer.option("checkpointLocation", str(local_folder(checkpoint)))
+        if trigger:
+            writer = writer.trigger(**trigger)
+        with partitions(session, len(self.here)):
+            return writer.start(str(box.mail(self.application)))
+
+    def to_df(self, mailbox: str | os.PathLike[str], *, late: bool | str = False) -> DataFrame:
+        """The results that come out in this application, as a stream; any Spark sink takes it.
+
+        With `late=True` (or a name), also the rows that were set aside, as with `join(...).to_df`.
+        """
+        box = Mailbox(mailbox)
+        box.prepare(self._applications)
+        mail = box.stream(self._session(), self.application)
+        return results_in(mail, self.setup.query, self.question, late)
+
+    def progress(self, mailbox: str | os.PathLike[str]) -> SitesProgress:
+        """What the sites have done so far, and what was sent over each link."""
+        box = Mailbox(mailbox)
+        box.prepare(self._applications)
+        return sites_progress(box.stored(self._session(), self._applications))
+
+    def replan(
+        self,
+        mailbox: str | os.PathLike[str],
+        *,
+        links: Iterable[GivenLink] = (),
+        plan: Jep | str | None = None,
+        timeout: float = 60.0,
+    ) -> Replanned:
+        """Look for a better plan and change to it while the sites run; say what came of it.
+
+        Rates and sizes of rows are measured. `links` says which links have become slower or faster
+        than they were said to be. A `plan` that is given is taken as it is. If a site does not
+        answer in time, the plan stays as it is, and the MigrationError names the site.
+        """
+        box = Mailbox(mailbox)
+        old = self.setting.sites
+        now = {(link.origin, link.target): link for link in old.links}
+        now |= {(x.origin, x.target): x for x in given_links(old.names, links)}
+        sites = replace(old, links=tuple(now.values()))
+        known = measured(self.progress(mailbox), self.setting.statistics)
+        setting = setting_of(self.setup.query, sites, known)
+        given = None if plan is None else given_plan(sites, plan)
+        look = partial(self.progress, mailbox)
+        return replanned(box, setting, self.plan, look, timeout, given)
+
+    def sweep(self, mailbox: str | os.PathLike[str], checkpoint: str | os.PathLike[str]) -> int:
+        """Remove packets that this application has read for good; how many files there were.
+
+        It may run at any time, also beside the query. Results and reports are left alone.
+        """
+        box = Mailbox(mailbox)
+        boxes = [box.box(a, site) for a in self._applications for site in self.here]
+        return sweep(local_folder(checkpoint), boxes)
+
+    @property
+    def _applications(self) -> tuple[str, ...]:
+        """All applications of this deployment."""
+        if self.application == ALL:
+            return (ALL,)
+        return tuple(f"site-{name}" for name in self.setup.sites.names)
+
+    @property
+    def _streams(self) -> list[str]:
+        """The streams that arrive here."""
+        return [stream for stream, home in self.setup.sites.homes if home in self.here]
+
+    def _session(self) -> SparkSession:
+        """The session of the streams that arrive here, which must be streams of Spark."""
+        check_packages()
+        frames = []
+        for stream in self._streams:
+            source = self.sources[stream]
+            if not isinstance(getattr(source, "isStreaming", None), bool):
+                raise SourceError(
+                    f"the source of {quoted(stream)} is a {type(source).__name__}, not a DataFrame",
+                    remedy="give a streaming DataFrame for each stream that arrives here",
+                )
+            if not source.isStreaming:
+                raise SourceError(
+                    f"{quoted(stream)} is a static DataFrame, but sites join streams",
+                    remedy="read it with readStream",
+                )
+            frames.append(source)
+        session: SparkSession = frames[0].sparkSession
+        check_spark(session.version)
+        return session
+
+    def _inputs(self, session: SparkSession, box: Mailbox, keys: Mapping[str, int]) -> DataFrame:
+        """Everything that comes to the sites here, in the columns of `_INPUT`."""
+        found = [self._packed(stream, keys) for stream in self._streams]
+        boxes = {box_of(site): key for site, key in keys.items()}
+        # One application reads its own mail; one of several reads that of the others.
+        others = [a for a in self._applications if a != self.application] or [ALL]
+        for application in others:
+            mail = box.stream(session, application).where(F.col("box").isin(list(boxes)))
+            found.append(_as_input(mail, _key_of(boxes), PACKET))
+        orders = session.readStream.option("wholetext", True).text(str(box.orders))
+        told = orders.select(
+            F.explode(F.array([F.lit(key) for key in keys.values()])).alias("key"),
+            F.col("value").cast("binary").alias("body"),
+        )
+        found.append(_as_input(told, F.col("key"), ORDER))
+        inputs = found[0]
+        for frame in found[1:]:
+            inputs = inputs.unionAll(frame)
+        return inputs
+
+    def _packed(self, stream: str, keys: Mapping[str, int]) -> DataFrame:
+        """The rows of a stream for its home."""
+        asked = self.setup.query.streams[self.setup.query.index(stream)]
+        frame = without_watermark(self.sources[stream]).select(
+            [named_column(f.name).alias(f"c{i}") for i, f in enumerate(asked.fields)]
+        )
+        pack = _pack(asked.schema, self.setup.tuning)
+        rows = frame.mapInArrow(pack, StructType().add("body", BinaryType()))
+        key = F.lit(keys[self.setup.sites.home(stream)])
+        return _as_input(rows.withColumn("origin", F.lit(stream)), key, ROWS)
+
+
+def sites(
+    question: Question,
+    *,
+    at: Mapping[str, str | Sequence[str]],
+    links: Iterable[GivenLink] = (),
+    latency: float | None = None,
+    rate: float | None = None,
+    results: str | None = None,
+    statistics: Mapping[str, GivenStatistics] | None = None,
+    plan: Jep | str | None = None,
+    tuning: Tuning = USUAL,
+) -> PlacedJoin:
+    """A join over streams that arrive at different sites.
+
+        placed = plait.sites(
+            plait.join(trades=trades, quotes=quotes).on("sym").within("10 seconds"),
+            at={"oslo": ["trades"], "rome": ["quotes"]},
+            latency=0.005, rate=1_000_000,              # seconds, and bytes per second
+            links=[("oslo", "rome", 0.1, 10_000)],      # but this one is slow
+            results="rome",
+        )
+        print(placed.explain())
+        query = placed.start(mailbox="mail", checkpoint="checkpoint")
+        placed.to_df("mail").writeStream.format(...).start()
+
+    `at` says which streams arrive at which site. Links that are not listed have the general
+    `latency` and `rate`. Results go to the site `results`; without one they come out where they are
+    found. The plan is chosen for the links and for what is known of the streams: `statistics` gives
+    `rate`, `factor`, `tuple_bytes` or `window` of some or all of them. Or it is given.
+    """
+    query = narrowed(question.query)
+    homes = given_homes(query, at)
+    names = tuple(at)
+    if results is not None and results not in names:
+        raise UnknownSite(
+            f"results are to go to an unknown site {results!r}", remedy=did_you_mean(results, names)
+        )
+    joined = given_links(names, links, latency, rate)
+    placed = Sites(names, homes, joined, results or RESULTS)
+    known = default_statistics(query, statistics or {})
+    setting = setting_of(query, placed, known)
+    jep = greedy(setting) if plan is None else given_plan(placed, plan)
+    setup = SiteSetup(query, placed, jep, tuning, deliver=results is not None)
+    return PlacedJoin(dict(question.sources), setup, setting, names)
+
+
+def _key_of(boxes: Mapping[str, int]) -> Column:
+    """The grouping key of the site that a box belongs to."""
+    key = F.lit(None).cast("int")
+    for box, number in boxes.items():
+        key = F.when(F.col("box") == box, F.lit(number)).otherwise(key)
+    return key
+
+
+def _as_input(frame: DataFrame, key: Column, kind: str) -> DataFrame:
+    """A frame in the columns of `_INPUT`; those that it lacks are null."""
+    columns = [key.cast("int").alias("key"), F.lit(kind).alias("kind")]
+    for field in _INPUT.fields[2:]:
+        has = field.name in frame.columns
+        value = F.col(field.name) if has else F.lit(None).cast(field.dataType)
+        columns.append(value.alias(field.name))
+    return frame.select(columns)
+
+
+Batches = Iterable[pa.RecordBatch]
+
+
+def _pack(schema: pa.Schema, tuning: Tuning) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    def pack(batches: Batches) -> Iterator[pa.RecordBatch]:
+        settle()
+        conformed = (conform(batch, schema) for batch in batches)
+        for rows in gathered(conformed, tuning.packet_rows, tuning.gathered_bytes):
+            yield pa.record_batch({"body": pa.array([encode_rows(rows)], pa.binary())})
+
+    return pack

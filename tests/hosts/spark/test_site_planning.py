@@ -1,0 +1,100 @@
+"""What users say about sites: what is wrong with it is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import plait
+from plait.errors import (
+    LinkWithoutRate,
+    PlaitError,
+    SiteError,
+    SiteWithoutStream,
+    SourceError,
+    StatisticsError,
+    UnknownSite,
+    UnknownStream,
+)
+from plait.hosts.spark.sites import PlacedJoin
+from plait.plan.sites import Jep, Sep, SiteLink
+from plait.plan.sites_serde import dumps
+
+AT = {"oslo": ["a"], "rome": "b"}
+LINKS: dict[str, Any] = {"latency": 0.005, "rate": 128_000}
+
+
+def _asked(**options: str) -> Any:
+    row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
+    asked = plait.join(a=row, b=row).on("a.k = b.k").within("5 seconds").watermark("2 seconds")
+    for name, value in options.items():
+        asked = getattr(asked, name)(value)
+    return asked
+
+
+def _placed(at: Any = AT, **options: Any) -> PlacedJoin:
+    return plait.sites(_asked(), **{"at": at, **LINKS, **options})
+
+
+def test_a_plan_is_chosen_and_explained() -> None:
+    placed = _placed(results="rome", statistics={"a": {"rate": 5.0}})
+    text = placed.explain()
+    assert "oslo  a" in text
+    assert "ms per second" in text
+    assert placed.plan.of("b").order == ("a",)
+    assert placed.site("rome").application == "site-rome"
+    assert placed.application == "all"
+    assert placed.site("rome").question == placed.question != _placed().question
+
+
+def test_a_plan_that_is_given_is_taken() -> None:
+    plan = Jep((Sep("a", ("b",), (1,)), Sep("b", ("a",), (0,))))
+    placed = _placed(plan=plan)
+    assert placed.plan == plan
+    assert _placed(plan=dumps(placed.setup.sites, plan)).plan == plan
+
+
+def test_links_may_differ() -> None:
+    slow = SiteLink("oslo", "rome", 0.5, 100)
+    links = _placed(links=[slow]).setup.sites.links
+    assert [link.rate for link in links] == [100, 128_000]
+
+
+BAD: list[tuple[dict[str, Any], type[PlaitError], str]] = [
+    ({"at": {**AT, "bonn": []}}, SiteWithoutStream, "no stream arrives at the site bonn"),
+    ({"at": {"oslo": ["a"]}}, SiteError, "the stream b arrives at no site"),
+    ({"at": {"oslo": ["a", "b"], "rome": "b"}}, SiteError, "b arrives at two sites, oslo and"),
+    ({"at": {"oslo": ["a"], "rome": ["q"]}}, UnknownStream, "no stream 'q'"),
+    ({"rate": None}, LinkWithoutRate, "a latency but no rate"),
+    ({"latency": None, "rate": None}, LinkWithoutRate, "from oslo to rome has no transmission"),
+    ({"links": [("oslo", "rome", 0.1, 0)]}, LinkWithoutRate, "has the transmission rate 0"),
+    ({"links": [("oslo", "paris", 0.1, 9)]}, UnknownSite, "no site 'paris'"),
+    ({"links": [("oslo", "rome", 0, 9)] * 2}, SiteError, "is there twice"),
+    ({"results": "paris"}, UnknownSite, "unknown site 'paris'"),
+    ({"plan": Jep((Sep("a", ("b",), (1,)),))}, SiteError, "no sequence for the stream b"),
+    ({"statistics": {"q": {}}}, UnknownStream, "unknown stream 'q'"),
+    ({"statistics": {"a": {"speed": 1}}}, StatisticsError, "'speed' is no statistic"),
+    ({"statistics": {"a": {"rate": -1}}}, StatisticsError, "the rate of a stream is -1"),
+]
+
+
+@pytest.mark.parametrize(("given", "error", "text"), BAD, ids=[text for *_, text in BAD])
+def test_what_is_wrong_is_named(given: dict[str, Any], error: type[PlaitError], text: str) -> None:
+    with pytest.raises(error, match=text):
+        _placed(**given)
+
+
+def test_what_no_site_can_know_is_refused() -> None:
+    with pytest.raises(SiteError, match="least watermark"):
+        plait.sites(_asked(lateness="least"), at=AT, **LINKS)
+    with pytest.raises(SiteError, match="idle time-out"):
+        plait.sites(_asked(idle="5 seconds"), at=AT, **LINKS)
+
+
+def test_streams_must_be_dataframes_where_they_arrive(tmp_path: Any) -> None:
+    with pytest.raises(SourceError, match="the source of b is a Schema, not a DataFrame"):
+        _placed().site("rome").start(mailbox=tmp_path / "box", checkpoint=tmp_path / "c")
+    with pytest.raises(UnknownSite, match="no site 'paris'"):
+        _placed().site("paris")

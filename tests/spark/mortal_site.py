@@ -1,0 +1,58 @@
+"""A site whose Python worker dies on order, at named points of a batch."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from plait.hosts.spark.operator import SparkStore
+from plait.hosts.spark.site_operator import SiteOperator
+
+
+def obey(folder: str, point: str) -> None:
+    """Die here, if there is an order to; each order is obeyed once."""
+    try:
+        os.unlink(os.path.join(folder, point))
+    except FileNotFoundError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class MortalSite(SiteOperator):
+    """The operator, with orders in a folder."""
+
+    deaths = ""
+
+    def init(self, handle: Any) -> None:
+        super().init(handle)
+        self._store = _MortalStore(handle, self._store, self.deaths)
+
+    def handleInputRows(  # Spark's name
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        yield from super().handleInputRows(key, rows, timerValues)
+        obey(self.deaths, "mail-handed-over")
+
+
+class _MortalStore(SparkStore):
+    """The state of a site; dies before it writes the header."""
+
+    def __init__(self, handle: Any, store: SparkStore, deaths: str) -> None:
+        del handle
+        self.__dict__.update(store.__dict__)
+        self._deaths = deaths
+
+    def write_header(self, text: str) -> None:
+        obey(self._deaths, "header-unwritten")
+        super().write_header(text)
+
+
+def made(folder: str, *given: Any) -> MortalSite:
+    """An operator that obeys the orders in a folder."""
+    operator = MortalSite(*given)
+    operator.deaths = folder
+    return operator

@@ -1,0 +1,307 @@
+"""Sites on Spark: the answer is that of the definition, whatever is killed, in both deployments."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark import cloudpickle
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from tests.spark import mortal_site
+from tests.spark.feeds import AT, Feeds, found_in, placed_at
+
+import plait
+from plait.errors import SourceError
+from plait.hosts.spark import sites as sites_module
+from plait.hosts.spark.mail import Mailbox
+from plait.hosts.spark.sites import PlacedJoin
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+_BUSY = 20
+SLOW = [("oslo", "rome", 0.5, 500.0), ("rome", "oslo", 0.5, 500.0)]
+
+
+class Running:
+    """The applications of a join, all in one session."""
+
+    def __init__(self, placed: PlacedJoin, folder: Path, *, divided: bool) -> None:
+        self.box, self.folder = folder / "box", folder
+        self.parts = [placed.site(name) for name in AT] if divided else [placed]
+        self.queries: dict[str, StreamingQuery] = {}
+
+    def start(self, *names: str) -> None:
+        """Start some of the applications, or all, one after the other: each start is costly."""
+        for part in self.parts:
+            if not names or part.application in names:
+                self._start(part.application)
+                self._rest(part.application)
+
+    def _start(self, name: str) -> None:
+        (part,) = (part for part in self.parts if part.application == name)
+        where = self.folder / f"checkpoint-{name}"
+        self.queries[name] = part.start(mailbox=self.box, checkpoint=where)
+
+    def rest(self) -> None:
+        """Wait until nothing is left to do."""
+        before: list[set[str]] = []
+        while (now := self._logs()) != before:
+            before = now
+            for name in self.queries:
+                self._rest(name)
+
+    def _rest(self, name: str) -> None:
+        """Wait until an application has nothing to do.
+
+        Where a machine is so busy that Python workers do not connect in time, it goes on from its
+        checkpoint.
+        """
+        for _ in range(_BUSY):
+            try:
+                self.queries[name].processAllAvailable()
+                return
+            except StreamingQueryException as error:
+                if "connect back" not in str(error):
+                    raise
+                self._start(name)
+
+    def _logs(self) -> list[set[str]]:
+        box = Mailbox(self.box)
+        logs = [box.mail(part.application) / "_spark_metadata" for part in self.parts]
+        return [{n for n in os.listdir(log) if n.isdigit()} for log in logs]
+
+    def stop(self) -> None:
+        for query in self.queries.values():
+            query.stop()
+
+    def found(self, spark: SparkSession) -> Counter[Any]:
+        """All results of all applications."""
+        results: Counter[Any] = Counter()
+        for part in self.parts:
+            where = self.folder / f"found-{part.application}"
+            results += found_in(spark, part.to_df(self.box), where)
+        return results
+
+
+@pytest.mark.parametrize("divided", [False, True], ids=["one application", "one per site"])
+def test_oracle_the_plan_moves_away_from_a_slow_link(
+    spark: SparkSession, tmp_path: Path, divided: bool
+) -> None:
+    sizes = {"a": 4, "b": 8, "c": 10, "d": 16}
+    feeds = Feeds(tmp_path / "feeds", sizes=sizes)
+    # A file has the rows of ten seconds, with four keys.
+    known = {stream: {"rate": size / 10, "factor": 0.25} for stream, size in sizes.items()}
+    placed = placed_at(spark, feeds.folder, statistics=known)
+    running = Running(placed, tmp_path, divided=divided)
+    for number in range(2):
+        feeds.write(number)
+    try:
+        running.start()
+        running.rest()
+        part = running.parts[0]
+        first = part.progress(running.box)
+        change = part.replan(running.box, links=SLOW, timeout=300)
+        running.rest()
+        second = part.progress(running.box)
+        for number in range(2, 4):
+            feeds.write(number)
+        running.rest()
+        last = part.progress(running.box)
+    finally:
+        running.stop()
+    assert change.change == 1, "the slow link is worth another plan"
+    found = running.found(spark)
+    assert found == feeds.wanted(placed)
+    assert sum(found.values()) == last.results > 100
+    assert {site.last["follows"] for site in last.sites.values()} == {1}
+    before = _over_the_slow_link(first.link_bytes)
+    after = _over_the_slow_link(last.link_bytes) - _over_the_slow_link(second.link_bytes)
+    print(f"\n{placed.explain()}\n{change}: {change.new}\nslow link: {before} bytes, then {after}")
+    print(last)
+    assert before > 1000
+    assert after <= before / 2
+
+
+def _over_the_slow_link(link_bytes: dict[tuple[str, str], int]) -> int:
+    return sum(link_bytes.get((origin, target), 0) for origin, target, *_ in SLOW)
+
+
+def test_oracle_workers_are_killed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feeds = Feeds(tmp_path / "feeds", seed=1)
+    placed = placed_at(spark, feeds.folder, results="kyiv")
+    orders = tmp_path / "orders"
+    orders.mkdir()
+    cloudpickle.register_pickle_by_value(mortal_site)  # type: ignore[no-untyped-call]
+    monkeypatch.setattr(sites_module, "SiteOperator", partial(mortal_site.made, str(orders)))
+    running = Running(placed, tmp_path, divided=False)
+    for number, point in enumerate(("header-unwritten", "mail-handed-over")):
+        feeds.write(number)
+        (orders / point).touch()
+        with pytest.raises(StreamingQueryException):
+            running.start()
+    feeds.write(2)
+    running.start()
+    running.rest()
+    running.stop()
+    assert not list(orders.iterdir())
+    assert running.found(spark) == feeds.wanted(placed)
+
+
+@contextmanager
+def _process(feeds: Path, folder: Path, site: str) -> Iterator[subprocess.Popen[bytes]]:
+    """An application in a process of its own, with a session of its own."""
+    script = Path(__file__).with_name("site_process.py")
+    with (folder / f"{site}.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, str(script), str(feeds), str(folder), site],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Signal 9 for the driver, its JVM and its workers."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _reached(process: subprocess.Popen[bytes], path: Path) -> None:
+    """Wait until a process has written a file."""
+    until = time.monotonic() + 600
+    while not path.exists():
+        assert process.poll() is None, "the application has ended by itself"
+        assert time.monotonic() < until, f"{path} does not appear"
+        time.sleep(0.005)
+
+
+KILLED = [
+    pytest.param("rome", ("mail-logged",), id="one site"),
+    pytest.param("all", ("mail-logged",), id="all sites"),
+    *(
+        pytest.param(
+            site,
+            ("planned", "mail-logged", "committed"),
+            id=f"{site}, every point",
+            marks=pytest.mark.campaign,
+        )
+        for site in (*AT, "all")
+    ),
+]
+
+
+@pytest.mark.parametrize(("site", "points"), KILLED)
+def test_oracle_applications_are_killed(
+    spark: SparkSession, tmp_path: Path, site: str, points: tuple[str, ...]
+) -> None:
+    feeds = Feeds(tmp_path / "feeds", seed=2)
+    placed = placed_at(spark, feeds.folder, results="bonn")
+    running = Running(placed, tmp_path, divided=site != "all")
+    victim = "all" if site == "all" else f"site-{site}"
+    others = [part.application for part in running.parts if part.application != victim]
+    if others:
+        running.start(*others)
+    checkpoint = tmp_path / f"checkpoint-{victim}"
+    places = {
+        "planned": checkpoint / "offsets",
+        "mail-logged": Mailbox(running.box).mail(victim) / "_spark_metadata",
+        "committed": checkpoint / "commits",
+    }
+    for number, point in enumerate(points):
+        feeds.write(number)
+        newest = max((int(n) for n in _listed(places[point]) if n.isdigit()), default=-1)
+        with _process(feeds.folder, tmp_path, site) as process:
+            _reached(process, places[point] / str(newest + 1))
+            _kill(process)
+    feeds.write(len(points))
+    running.start(victim)
+    running.rest()
+    running.stop()
+    assert running.found(spark) == feeds.wanted(placed)
+
+
+def _listed(folder: Path) -> list[str]:
+    return os.listdir(folder) if folder.exists() else []
+
+
+def test_damaged_mail_is_refused_and_goes_on_when_it_is_mended(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    feeds = Feeds(tmp_path / "feeds", seed=3)
+    placed = placed_at(spark, feeds.folder)
+    running = Running(placed, tmp_path, divided=True)
+    feeds.write(0)
+    senders = [part.application for part in running.parts if part.application != "site-rome"]
+    running.start(*senders)
+    running.rest()
+    (mail,) = Mailbox(running.box).mail("site-oslo").glob("box=to-rome/*.parquet")
+    good = mail.read_bytes()
+    table = pq.ParquetFile(mail).read()
+    bodies = [body[:-1] + bytes([body[-1] ^ 1]) for body in table["body"].to_pylist()]
+    place = table.schema.get_field_index("body")
+    _put(mail, table.set_column(place, "body", pa.array(bodies, pa.binary())))
+    with pytest.raises(StreamingQueryException) as failed:
+        running.start("site-rome")
+    why = plait.why(failed.value)
+    assert isinstance(why, SourceError)
+    assert "mail from oslo is damaged" in str(why)
+    _put(mail, good)
+    running.start("site-rome")
+    running.rest()
+    running.stop()
+    assert running.found(spark) == feeds.wanted(placed)
+
+
+def _put(path: Path, content: pa.Table | bytes) -> None:
+    """Replace a file, and the checksum that Hadoop keeps beside it."""
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        pq.write_table(content, path)
+
+
+def test_the_example_of_the_page_runs(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "sites.md"
+    (text,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    instant = pa.array([0, 1_000_000], pa.timestamp("us", "UTC"))
+    rows = pa.table({"sym": ["x", "y"], "price": [1.0, 2.0], "ts": instant})
+    for stream in ("trades", "quotes", "news"):
+        folder = tmp_path / "feeds" / stream
+        folder.mkdir(parents=True)
+        pq.write_table(rows, folder / "0.parquet")
+    monkeypatch.chdir(tmp_path)
+    # The JVM of the session that tests share stays where it was started.
+    for name in ("feeds/", "found-checkpoint", "found"):
+        text = re.sub(rf'"{name}(?=["{{])', f'"{tmp_path}/{name}', text)
+    exec(compile(text, "docs/sites.md", "exec"), {})
+    found = spark.read.parquet(str(tmp_path / "found")).collect()
+    assert sorted(row.sym for row in found) == ["x", "y"]
+    assert "oslo → rome" in capsys.readouterr().out
