@@ -98,7 +98,13 @@ class Running:
         return results
 
 
-@pytest.mark.parametrize("divided", [False, True], ids=["one application", "one per site"])
+@pytest.mark.parametrize(
+    "divided",
+    [
+        pytest.param(False, id="one application"),
+        pytest.param(True, id="one per site", marks=pytest.mark.campaign),
+    ],
+)
 def test_oracle_the_plan_moves_away_from_a_slow_link(
     spark: SparkSession, tmp_path: Path, divided: bool
 ) -> None:
