@@ -15,6 +15,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from plait.errors import SourceError
+from plait.protocol.site_turns import InTurn
+from plait.protocol.site_wire import turn_from_plain, turn_to_plain
 from plait.route.rows import decode_rows, encode_rows
 
 VERSION = 1
@@ -81,6 +83,8 @@ class SiteNews:
     """For legs of the receiver: no head that comes later is before this event time."""
     shipments: tuple[Shipment, ...] = ()
     requests: tuple[WindowRequest, ...] = ()
+    messages: tuple[InTurn, ...] = ()
+    """About changes of the plan."""
 
 
 def encode_news(news: SiteNews) -> bytes:
@@ -99,6 +103,7 @@ def encode_news(news: SiteNews) -> bytes:
         "asking": news.asking,
         "frontiers": [[*leg, time] for leg, time in news.frontiers],
         "requests": news.requests,
+        "messages": [turn_to_plain(message) for message in news.messages],
         "shipments": [[s.kind, *s.leg, len(body)] for s, body in parts],
     }
     text = json.dumps(about, separators=(",", ":")).encode()
@@ -143,4 +148,5 @@ def _decoded(body: bytes) -> SiteNews:
             WindowRequest(plan, stream, target, tuple(holders), upto)
             for plan, stream, target, holders, upto in about["requests"]
         ),
+        tuple(turn_from_plain(message) for message in about["messages"]),
     )
