@@ -42,7 +42,7 @@ knows all of them at one instant, so such queries are refused, as are idle time-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -60,6 +60,7 @@ from plait.node.site_links import SiteLinks
 from plait.node.site_migration import holders
 from plait.node.site_packets import (
     LegKey,
+    PacketDraft,
     Shipment,
     ShipmentKind,
     SiteNews,
@@ -81,19 +82,6 @@ from plait.route.rows import decode_rows, encode_rows, gathered
 
 NO_PLAN = -1
 """In place of a plan: these rows are kept, but they are no heads yet."""
-
-
-@dataclass(slots=True)
-class _Draft:
-    """What is to be sent to another site."""
-
-    shipments: list[Shipment] = field(default_factory=list)
-    frontiers: dict[LegKey, int] = field(default_factory=dict)
-    asking: bool = False
-    requests: list[WindowRequest] = field(default_factory=list)
-    messages: list[InTurn] = field(default_factory=list)
-    wanted: bool = False
-    """Whether a packet goes even if there is nothing in it but the clock."""
 
 
 class Site:
@@ -157,7 +145,7 @@ class Site:
         """What is to be asked for in the next step."""
         self._held: list[tuple[int, int, pa.RecordBatch]] = []
         """(stream, stamp, rows) of heads that wait until it is known which plan they follow."""
-        self._drafts: dict[str, _Draft] = {}
+        self._drafts: dict[str, PacketDraft] = {}
         self.done = (0, 0, 0)
         """Probes, matches and comparisons of plans that have gone."""
         self.planning: SitePlanning | None = None
@@ -367,8 +355,8 @@ class Site:
                 body = partial(encode_item, run.key, item.rows)
                 self._changes.add(self._items, lane_of(0, WAITING), 0, body)
 
-    def _draft(self, target: str) -> _Draft:
-        return self._drafts.setdefault(target, _Draft())
+    def _draft(self, target: str) -> PacketDraft:
+        return self._drafts.setdefault(target, PacketDraft())
 
     def _ship(self, target: str, kind: ShipmentKind, leg: LegKey, rows: pa.RecordBatch) -> None:
         self._draft(target).shipments.append(Shipment(kind, leg, rows))
@@ -410,21 +398,10 @@ class Site:
                 if time > self._told.get(leg, BEFORE_ALL_TIMES)
             }
             far = any(self._is_far(leg, time) for leg, time in moved.items())
-            said = draft.asking or draft.wanted
-            said = said or bool(draft.shipments or draft.requests or draft.messages)
-            if not (said or far):
+            if not (draft.said or far):
                 continue
             self._told |= moved
-            frontiers, shipments = tuple(moved.items()), tuple(draft.shipments)
-            news = SiteNews(
-                self.clock,
-                0,
-                draft.asking,
-                frontiers,
-                shipments,
-                tuple(draft.requests),
-                tuple(draft.messages),
-            )
+            news = draft.news(self.clock, tuple(moved.items()))
             packets.append(self.links.send(target, news))
             report.sent_bytes[target] = len(packets[-1].body)
         return packets

@@ -9,7 +9,7 @@ taken in by the receiver once each and in the order of numbers, whatever order t
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -85,6 +85,37 @@ class SiteNews:
     requests: tuple[WindowRequest, ...] = ()
     messages: tuple[InTurn, ...] = ()
     """About changes of the plan."""
+
+
+@dataclass(slots=True)
+class PacketDraft:
+    """What is to be sent to another site in a step."""
+
+    shipments: list[Shipment] = field(default_factory=list)
+    frontiers: dict[LegKey, int] = field(default_factory=dict)
+    asking: bool = False
+    requests: list[WindowRequest] = field(default_factory=list)
+    messages: list[InTurn] = field(default_factory=list)
+    wanted: bool = False
+    """Whether a packet goes even if there is nothing in it but the clock."""
+
+    @property
+    def said(self) -> bool:
+        """Whether it has to go, also if no frontier has moved far."""
+        full = bool(self.shipments or self.requests or self.messages)
+        return full or self.asking or self.wanted
+
+    def news(self, clock: int, frontiers: tuple[tuple[LegKey, int], ...]) -> SiteNews:
+        """What it says at a clock, with the frontiers that have moved."""
+        return SiteNews(
+            clock,
+            0,
+            self.asking,
+            frontiers,
+            tuple(self.shipments),
+            tuple(self.requests),
+            tuple(self.messages),
+        )
 
 
 def encode_news(news: SiteNews) -> bytes:
