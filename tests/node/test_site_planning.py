@@ -76,7 +76,8 @@ def test_a_plan_that_may_change_follows_from_statistics() -> None:
 
 
 def test_conditions_are_those_of_keys_or_none_at_all() -> None:
-    assert conditions_of(keyed("x", "xy", "y")) == {frozenset("ab"), frozenset("bc")}
+    pairs = frozenset({frozenset("ab"), frozenset("bc")})
+    assert conditions_of(keyed("x", "xy", "y")) == pairs
 
 
 def test_what_was_saved_is_read_again_or_refused() -> None:
