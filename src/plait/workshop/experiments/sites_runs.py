@@ -60,7 +60,7 @@ _SIGMAS = 2.9
 """Rows come evenly, so three standard errors of a rate are a change; those of a factor are not."""
 _BEHIND = (
     "both follow the same plan then, but with eight streams the kept one still sends tuples that "
-    "waited while the rate was high: a quarter more than before"
+    "waited while the rate was high"
 )
 WAYS: tuple[UpdateWay, ...] = ("central", "distributed")
 _SHORT = {"central": "CNU", "distributed": "DNU"}
