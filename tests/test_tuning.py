@@ -68,7 +68,10 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("_FADES", "_NEGLIGIBLE", "_ERRORS", "_SINGLE", "_NONE"),
     ),
     "adapt.loop": (DECISIONS, ("_LEAST_BATCHES", "_PRICES", "_SAMPLES")),
+    "adapt.site_meter": (DECISIONS, ("_FADES", "_MICROS")),
     "adapt.state": (LAYOUT, ("VERSION",)),
+    "hosts.virtual.sites": (COMPUTED, ("_MICROS",)),
+    "node.site_setup": (DECISIONS, ("_RATE", "_MICROS")),
     "adapt.when": (
         DECISIONS,
         (

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plait.adapt.placement import UpdateWay
 from plait.workshop.laws.histories import History, cases, churns, crowds
 from plait.workshop.laws.site_world import assert_lawful_at_sites
 
@@ -35,10 +36,14 @@ def test_oracle_theta_joins(history: History, seed: int) -> None:
     history=st.one_of(cases(late=True), crowds(late=True), churns()),
     seed=SEEDS,
     theta=st.booleans(),
+    update=st.sampled_from((None, "central", "distributed")),
 )
-def test_campaign_at_sites(history: History, seed: int, theta: bool) -> None:
-    few = len(history.query.streams) <= 3
-    assert_lawful_at_sites(history, seed, theta=theta and few, changes=0.2)
+def test_campaign_at_sites(
+    history: History, seed: int, theta: bool, update: UpdateWay | None
+) -> None:
+    theta = theta and len(history.query.streams) <= 3
+    changes = 0.2 if update is None else 0.0
+    assert_lawful_at_sites(history, seed, theta=theta, changes=changes, update=update)
 
 
 @pytest.mark.slow
@@ -46,3 +51,12 @@ def test_campaign_at_sites(history: History, seed: int, theta: bool) -> None:
 @given(history=crowds(), seed=SEEDS)
 def test_oracle_the_plan_changes_while_rows_flow(history: History, seed: int) -> None:
     assert_lawful_at_sites(history, seed, changes=0.3)
+
+
+@pytest.mark.slow
+@settings(max_examples=6)
+@given(history=crowds(), seed=SEEDS, update=st.sampled_from(("central", "distributed")))
+def test_oracle_the_sites_change_the_plan_themselves(
+    history: History, seed: int, update: UpdateWay
+) -> None:
+    assert_lawful_at_sites(history, seed, update=update)

@@ -10,6 +10,7 @@ from plait.protocol.site_messages import (
     Kind,
     SiteMessage,
     SwitchMessage,
+    TurnMessage,
     UpdateMessage,
     kind_of,
 )
@@ -21,7 +22,8 @@ def blank(kind: type[SiteMessage]) -> SiteMessage:
 
 
 def test_every_message_is_of_one_exchange() -> None:
-    parts = (get_args(UpdateMessage), get_args(SwitchMessage), get_args(CentralMessage))
+    exchanges = (UpdateMessage, SwitchMessage, CentralMessage, TurnMessage)
+    parts = [get_args(exchange) for exchange in exchanges]
     listed = Counter(kind for part in parts for kind in part)
     assert set(listed.values()) == {1} and set(listed) == set(get_args(SiteMessage))
 
@@ -37,5 +39,5 @@ def test_messages_are_sorted_as_table_3_sorts_them() -> None:
     assert {found[kind] for kind in get_args(SwitchMessage)} == {"synchronization"}
     assert [kind.__name__ for kind in found if found[kind] == "window"] == ["CopyWindow"]
     assert Counter(found.values()) == {
-        "modification": 12, "synchronization": 5, "turn": 5, "window": 1, "acknowledgement": 1,
+        "modification": 13, "synchronization": 5, "turn": 10, "window": 1, "acknowledgement": 1,
     }  # fmt: skip

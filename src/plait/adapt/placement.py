@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from plait.errors import PolicyError
 from plait.optimize.site_cost import (
@@ -35,6 +35,8 @@ from plait.optimize.site_cost import (
 from plait.optimize.site_greedy import greedy
 from plait.plan.sites import Jep, Operator, Placement, Sites, Update, operator_sets
 
+UpdateWay: TypeAlias = Literal["central", "distributed"]
+"""Centralized or distributed update of the node operator sets."""
 Direction: TypeAlias = Literal["later", "earlier", "either"]
 """Which way a stream may have to move in the sequences of others."""
 
@@ -50,12 +52,30 @@ class PlacementPolicy:
 
     threshold: float = 0.1
     """How much the cost at a site, or a statistic of its stream, must have changed, as a share."""
+    update: UpdateWay = "central"
+    """Who decides: one site for all (CNU), or all sites among themselves (DNU)."""
+    interval: int = 1_000_000
+    """Microseconds of event time over which a stream is measured."""
+    sigmas: float = 3.0
+    """A change counts if chance does not explain it: it exceeds so many standard errors."""
+    sample: int = 64
+    """Keys of earlier rows with which those of new rows are compared."""
+    patience: int = 30_000_000
+    """Microseconds of the host's clock after which a change that is not agreed on is given up."""
 
     def __post_init__(self) -> None:
-        value: object = self.threshold
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 <= self.threshold < math.inf:
-            raise PolicyError(f"a policy with threshold={value!r}", remedy="give a number >= 0")
+        if self.update not in get_args(UpdateWay):
+            ways = " or ".join(map(repr, get_args(UpdateWay)))
+            raise PolicyError(f"a policy with update={self.update!r}", remedy=f"give {ways}")
+        for name, least in (
+            ("threshold", 0), ("interval", 1), ("sigmas", 0), ("sample", 1), ("patience", 1),
+        ):  # fmt: skip
+            value: object = getattr(self, name)
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not least <= getattr(self, name) < math.inf:
+                raise PolicyError(
+                    f"a policy with {name}={value!r}", remedy=f"give a number >= {least}"
+                )
 
 
 @dataclass(frozen=True, slots=True)

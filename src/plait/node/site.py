@@ -41,32 +41,33 @@ knows all of them at one instant, so such queries are refused, as are idle time-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 
-from plait.engine.admission import LATE, NO_TIME, NULL_KEY, Admission, are_late
-from plait.engine.ingest import conformed
+from plait.engine.admission import Admission
 from plait.engine.one_way import OneWayJoins, composite, keeping_all
-from plait.engine.times import AFTER_ALL_TIMES, BEFORE_ALL_TIMES, event_times
+from plait.engine.times import AFTER_ALL_TIMES, BEFORE_ALL_TIMES
 from plait.engine.watermarks import own_watermark
 from plait.engine.windows import Windows
-from plait.errors import CheckpointMismatch, MigrationError, SiteError, UnknownSite, did_you_mean
-from plait.node.batch import Aside, Rows, add, batch_of_rows
+from plait.errors import CheckpointMismatch, MigrationError, UnknownSite, did_you_mean
+from plait.node.batch import Rows
+from plait.node.site_admission import SiteRows, admit, complete, counted
 from plait.node.site_header import SiteHeader
 from plait.node.site_links import SiteLinks
 from plait.node.site_migration import holders
 from plait.node.site_packets import (
     LegKey,
+    PacketDraft,
     Shipment,
     ShipmentKind,
     SiteNews,
     SitePacket,
     WindowRequest,
 )
+from plait.node.site_planning import SitePlanning
 from plait.node.site_runs import LegRun, decode_item, encode_item, item_of
 from plait.node.site_setup import SiteOutcome, SiteReport, SiteSetup
 from plait.node.site_store import HELD, WAITING, WINDOW, SegmentChanges
@@ -74,32 +75,13 @@ from plait.node.site_windows import SiteWindows
 from plait.node.store import Store, kind_of, lane_of, stream_of
 from plait.plan.site_legs import SitePart, site_part
 from plait.plan.sites import Jep
+from plait.protocol.site_turns import InTurn, Turns
 from plait.query.names import quoted
 from plait.route.packets import lean
 from plait.route.rows import decode_rows, encode_rows, gathered
 
 NO_PLAN = -1
 """In place of a plan: these rows are kept, but they are no heads yet."""
-
-
-@dataclass(slots=True)
-class _Draft:
-    """What is to be sent to another site."""
-
-    shipments: list[Shipment] = field(default_factory=list)
-    frontiers: dict[LegKey, int] = field(default_factory=dict)
-    asking: bool = False
-    requests: list[WindowRequest] = field(default_factory=list)
-    wanted: bool = False
-    """Whether a packet goes even if there is nothing in it but the clock."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Admitted:
-    """The rows of a stream that may be in a result, and the newest event time of all rows."""
-
-    rows: pa.RecordBatch
-    newest: int
 
 
 class Site:
@@ -142,16 +124,16 @@ class Site:
         self._changes = SegmentChanges()
         others = [other for other in everyone if other != name]
         self.links = SiteLinks(name, others, self._changes, header.links)
-        self._lean = lean(setup.query)
+        self.lean = lean(setup.query)
         windows = Windows(
-            keeping_all(self._lean),
+            keeping_all(self.lean),
             {},
             hash_bits=setup.hash_bits,
             tuning=setup.tuning,
             seed=setup.seed,
         )
         self.windows = SiteWindows(windows, self._changes)
-        self._admissions = {s: Admission(self.query, self.query.index(s)) for s in self._arriving}
+        self.admissions = {s: Admission(self.query, self.query.index(s)) for s in self._arriving}
         self.frontiers = dict(header.frontiers)
         """For each leg here, also of plans to come: no head that comes later is before this."""
         self.parts: dict[int, SitePart] = {}
@@ -163,7 +145,14 @@ class Site:
         """What is to be asked for in the next step."""
         self._held: list[tuple[int, int, pa.RecordBatch]] = []
         """(stream, stamp, rows) of heads that wait until it is known which plan they follow."""
-        self._drafts: dict[str, _Draft] = {}
+        self._drafts: dict[str, PacketDraft] = {}
+        self.done = (0, 0, 0)
+        """Probes, matches and comparisons of plans that have gone."""
+        self.planning: SitePlanning | None = None
+        """Its part in changes of the plan, if it may change and streams arrive here."""
+        if setup.policy is not None and name in sites.names:
+            turns = Turns(setup.policy, setup.setting)
+            self.planning = SitePlanning(turns, name, header.planning)
 
     @classmethod
     def load(cls, setup: SiteSetup, name: str, store: Store | None = None) -> Site:
@@ -204,6 +193,7 @@ class Site:
             dict(self.frontiers),
             dict(self._told),
             self.eras,
+            None if self.planning is None else self.planning.to_dict(),
         )
 
     @property
@@ -244,19 +234,20 @@ class Site:
         """
         report = SiteReport(self.name, self.step_number + 1)
         outcome = SiteOutcome(report)
-        admitted = self._admit(rows or {}, outcome)
+        admitted = admit(self, rows or {}, outcome)
         news = self.links.take_in(packets)
         for stream, fresh in admitted.items():
             self.newest[stream] = max(self.newest[stream], fresh.newest)
         self.step_number += 1
         self.token = token
         self._drafts = {}
-        probed = self._counted()
+        probed = counted(self)
+        for origin, one in news:
+            self._take(origin, one, outcome)
+        self._plan(admitted, [m for _, one in news for m in one.messages], now, report)
         for request in self._requests:
             self._request(request)
         self._requests = []
-        for origin, one in news:
-            self._take(origin, one, outcome)
         heard = [one.clock for _, one in news]
         self.clock = max([self.clock, now, *heard]) + 1
         self.ended = self.ended or ended
@@ -270,51 +261,12 @@ class Site:
         self._purge()
         outcome.packets = [*self._sent(report), *self.links.acknowledge()]
         self._retire()
-        self._close(report, probed, outcome)
+        complete(self, report, probed, outcome)
         if store is None:
             self._changes.forget()
         else:
             self._changes.save(store, self.header.to_json())
         return outcome
-
-    def _admit(self, given: Mapping[str, Rows], outcome: SiteOutcome) -> dict[str, _Admitted]:
-        """The rows of each stream that can be in a result, in the order of time."""
-        for unexpected in given.keys() - self.newest.keys():
-            here = ", ".join(map(quoted, self.newest)) or "none"
-            raise SiteError(
-                f"rows of {unexpected!r} have come to the site {quoted(self.name)}",
-                remedy=f"the streams that arrive there: {here}",
-            )
-        report, found = outcome.report, {}
-        for index, raw in batch_of_rows(self.query, given).rows.items():
-            stream, name = self.query.streams[index], self.query.names[index]
-            if self.ended and raw.num_rows:
-                raise SiteError(
-                    f"rows of {quoted(name)} have come after its end",
-                    remedy="say that streams have ended with their last rows",
-                )
-            sorted_out = self._admissions[name].sort_out(conformed(stream, raw))
-            rows, late = sorted_out.rows, None
-            times = event_times(rows.column(stream.time))
-            is_late = are_late(times, self.watermark(name))
-            if is_late is not None:
-                late = rows.filter(pa.array(is_late))
-                rows, times = rows.filter(pa.array(~is_late)), times[~is_late]
-            add(report.rows, name, raw.num_rows)
-            add(report.filtered, name, sorted_out.filtered)
-            for reason, counts, bad in (
-                (NO_TIME, report.null_times, sorted_out.no_time),
-                (NULL_KEY, report.null_keys, sorted_out.no_key),
-                (LATE, report.late, late),
-            ):
-                if bad is not None and bad.num_rows:
-                    add(counts, name, bad.num_rows)
-                    outcome.aside.append(Aside(index, reason, bad))
-            rows = conformed(self._lean.streams[index], rows)
-            if len(times) > 1 and np.any(times[1:] < times[:-1]):
-                rows = rows.take(pa.array(np.argsort(times, kind="stable")))
-            found[name] = _Admitted(rows, sorted_out.newest)
-        return found
 
     def _take(self, origin: str, news: SiteNews, outcome: SiteOutcome) -> None:
         """What another site has sent: tuples first, then what it says about those to come."""
@@ -333,6 +285,21 @@ class Site:
             self._request(request)
         if news.asking:
             self._draft(origin).wanted = True
+
+    def _plan(
+        self,
+        admitted: Mapping[str, SiteRows],
+        messages: Sequence[InTurn],
+        now: int,
+        report: SiteReport,
+    ) -> None:
+        """Take part in changes of the plan, if it may change."""
+        if self.planning is not None:
+            rows = {stream: (fresh.rows, fresh.newest) for stream, fresh in admitted.items()}
+            for message in self.planning.step(self, rows, messages, now, report):
+                receiver = message.sent.receiver
+                home = dict(self.setup.sites.homes).get(receiver, receiver)
+                self._draft(home).messages.append(message)
 
     def _arrive(self, stream: str, rows: pa.RecordBatch) -> None:
         """New rows of a stream at its home."""
@@ -360,7 +327,7 @@ class Site:
 
     def _enter(self, key: LegKey, rows: pa.RecordBatch, number: int | None = None) -> None:
         run = self.runs[key]
-        run.waiting.append(item_of(self._lean, run.joins.head, rows, number))
+        run.waiting.append(item_of(self.lean, run.joins.head, rows, number))
 
     def _complete(self, stream: int) -> int:
         """The stamp up to which the window of a stream is complete here."""
@@ -388,8 +355,8 @@ class Site:
                 body = partial(encode_item, run.key, item.rows)
                 self._changes.add(self._items, lane_of(0, WAITING), 0, body)
 
-    def _draft(self, target: str) -> _Draft:
-        return self._drafts.setdefault(target, _Draft())
+    def _draft(self, target: str) -> PacketDraft:
+        return self._drafts.setdefault(target, PacketDraft())
 
     def _ship(self, target: str, kind: ShipmentKind, leg: LegKey, rows: pa.RecordBatch) -> None:
         self._draft(target).shipments.append(Shipment(kind, leg, rows))
@@ -431,13 +398,10 @@ class Site:
                 if time > self._told.get(leg, BEFORE_ALL_TIMES)
             }
             far = any(self._is_far(leg, time) for leg, time in moved.items())
-            said = draft.shipments or draft.requests or draft.asking or draft.wanted
-            if not (said or far):
+            if not (draft.said or far):
                 continue
             self._told |= moved
-            frontiers, shipments = tuple(moved.items()), tuple(draft.shipments)
-            requests = tuple(draft.requests)
-            news = SiteNews(self.clock, 0, draft.asking, frontiers, shipments, requests)
+            news = draft.news(self.clock, tuple(moved.items()))
             packets.append(self.links.send(target, news))
             report.sent_bytes[target] = len(packets[-1].body)
         return packets
@@ -474,7 +438,7 @@ class Site:
             self.windows.keep(stream)
         for leg in part.legs:
             key = LegKey(number, leg.head, leg.number)
-            results = self._lean if leg.last else None
+            results = self.lean if leg.last else None
             joined, streams = [*map(index, leg.joined)], [*map(index, leg.streams)]
             joins = OneWayJoins(self.windows.windows, self.windows.kept, joined, streams, results)
             self.runs[key] = LegRun(key, leg, joins)
@@ -522,6 +486,10 @@ class Site:
         """Whether everything is here that a plan needs."""
         return number in self.plans and all(plan != number for plan, _, _ in self.eras.missing)
 
+    def follows(self, number: int) -> bool:
+        """Whether heads to come follow a plan."""
+        return self.eras.plan_at(AFTER_ALL_TIMES) == number
+
     def hold(self, stamp: int) -> None:
         """Let the heads from a stamp on wait until `switch` or `give_up` decides about them."""
         self.eras = replace(self.eras, hold=stamp)
@@ -547,12 +515,15 @@ class Site:
 
     def _drop(self, number: int) -> None:
         """Have a plan no longer, nor what only that plan needs."""
+        before = counted(self)
         del self.plans[number], self.parts[number]
         for by_leg in (self.runs, self.frontiers, self._told):
             for key in [key for key in by_leg if key.plan == number]:
                 del by_leg[key]
         needed = {self.query.index(s) for part in self.parts.values() for s in part.windows}
         self.windows.keep_only(needed)
+        a, b, c = (then - now for then, now in zip(before, counted(self), strict=True))
+        self.done = (self.done[0] + a, self.done[1] + b, self.done[2] + c)
 
     def _request(self, request: WindowRequest) -> None:
         """Pass a request for a window on, or fulfil it."""
@@ -606,7 +577,7 @@ class Site:
     def _heads_to_come(self, first: LegKey) -> int:
         """No head that this site sends to a first leg later is before this event time."""
         index = self.query.index(first.head)
-        held = [item_of(self._lean, index, rows) for s, _, rows in self._held if s == index]
+        held = [item_of(self.lean, index, rows) for s, _, rows in self._held if s == index]
         if not held and first.plan < self.eras.plan_at(self.clock + 1):
             return AFTER_ALL_TIMES
         return min([self.watermark(first.head), *(item.earliest for item in held)])
@@ -617,35 +588,3 @@ class Site:
             mine = [run for key, run in self.runs.items() if key.plan == number]
             if all(self._passed(run) == AFTER_ALL_TIMES for run in mine) and not self._held:
                 self._drop(number)
-
-    # -- what it has done
-
-    def _counted(self) -> tuple[int, int, int]:
-        """Probes, matches and comparisons so far."""
-        steps = [step for run in self.runs.values() for step in run.joins.steps]
-        return (
-            sum(step.counters.probes for step in steps),
-            sum(step.counters.matches for step in steps),
-            sum(step.compared for step in steps),
-        )
-
-    def _close(
-        self, report: SiteReport, before: tuple[int, int, int], outcome: SiteOutcome
-    ) -> None:
-        """Complete the report."""
-        done = [now - then for now, then in zip(self._counted(), before, strict=True)]
-        report.probes, report.matches, report.compared = done
-        report.clock = self.clock
-        report.results = sum(rows.num_rows for rows in outcome.results)
-        names = self.query.names
-        report.windows = {
-            names[stream]: len(window) for stream, window in self.windows.kept.items()
-        }
-        report.waiting = sum(
-            item.rows.num_rows for run in self.runs.values() for item in run.waiting
-        )
-        report.watermarks = {
-            stream: self.watermark(stream)
-            for stream in self.newest
-            if self.watermark(stream) > BEFORE_ALL_TIMES
-        }

@@ -62,6 +62,8 @@ class SiteHeader:
     """The same for legs elsewhere, as this site has told them."""
     eras: PlanEras = field(default_factory=PlanEras)
     """Which plan holds when."""
+    planning: Mapping[str, Any] | None = None
+    """What it knows of changes of the plan, if the plan may change."""
 
     def to_json(self) -> str:
         """For the store."""
@@ -79,6 +81,7 @@ class SiteHeader:
                 "frontiers": [[*leg, time] for leg, time in self.frontiers.items()],
                 "eras": self.eras.to_dict(),
                 "told": [[*leg, time] for leg, time in self.told.items()],
+                "planning": self.planning,
             }
         )
 
@@ -118,6 +121,7 @@ class SiteHeader:
                 _by_leg(given["frontiers"]),
                 _by_leg(given["told"]),
                 PlanEras.from_dict(given["eras"]),
+                given["planning"],
             )
         except (ValueError, TypeError, KeyError, AttributeError, StopIteration, SiteError) as error:
             raise CheckpointDamaged(

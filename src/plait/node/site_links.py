@@ -51,6 +51,7 @@ class SiteLinks:
         The state of a link has the clock of the last packet that was taken in.
         """
         given = [(packet, self._checked(packet)) for packet in packets]
+        read = {(packet.origin, packet.number): news for packet, news in given}
         found = []
         for packet, news in given:
             origin = packet.origin
@@ -66,7 +67,8 @@ class SiteLinks:
                 lane = self._lane(origin, EARLY)
                 self._changes.add(packet.number, lane, 0, packet.body)
             while (number := self.states[origin].received + 1) in early:
-                following = decode_news(early.pop(number))
+                body = early.pop(number)
+                following = read.get((origin, number)) or decode_news(body)
                 self._changes.remove(number, self._lane(origin, EARLY))
                 state = self.states[origin]
                 self.states[origin] = replace(state, received=number, clock=following.clock)

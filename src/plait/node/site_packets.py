@@ -9,12 +9,14 @@ taken in by the receiver once each and in the order of numbers, whatever order t
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
 from plait.errors import SourceError
+from plait.protocol.site_turns import InTurn
+from plait.protocol.site_wire import turn_from_plain, turn_to_plain
 from plait.route.rows import decode_rows, encode_rows
 
 VERSION = 1
@@ -81,6 +83,39 @@ class SiteNews:
     """For legs of the receiver: no head that comes later is before this event time."""
     shipments: tuple[Shipment, ...] = ()
     requests: tuple[WindowRequest, ...] = ()
+    messages: tuple[InTurn, ...] = ()
+    """About changes of the plan."""
+
+
+@dataclass(slots=True)
+class PacketDraft:
+    """What is to be sent to another site in a step."""
+
+    shipments: list[Shipment] = field(default_factory=list)
+    frontiers: dict[LegKey, int] = field(default_factory=dict)
+    asking: bool = False
+    requests: list[WindowRequest] = field(default_factory=list)
+    messages: list[InTurn] = field(default_factory=list)
+    wanted: bool = False
+    """Whether a packet goes even if there is nothing in it but the clock."""
+
+    @property
+    def said(self) -> bool:
+        """Whether it has to go, also if no frontier has moved far."""
+        full = bool(self.shipments or self.requests or self.messages)
+        return full or self.asking or self.wanted
+
+    def news(self, clock: int, frontiers: tuple[tuple[LegKey, int], ...]) -> SiteNews:
+        """What it says at a clock, with the frontiers that have moved."""
+        return SiteNews(
+            clock,
+            0,
+            self.asking,
+            frontiers,
+            tuple(self.shipments),
+            tuple(self.requests),
+            tuple(self.messages),
+        )
 
 
 def encode_news(news: SiteNews) -> bytes:
@@ -99,6 +134,7 @@ def encode_news(news: SiteNews) -> bytes:
         "asking": news.asking,
         "frontiers": [[*leg, time] for leg, time in news.frontiers],
         "requests": news.requests,
+        "messages": [turn_to_plain(message) for message in news.messages],
         "shipments": [[s.kind, *s.leg, len(body)] for s, body in parts],
     }
     text = json.dumps(about, separators=(",", ":")).encode()
@@ -143,4 +179,5 @@ def _decoded(body: bytes) -> SiteNews:
             WindowRequest(plan, stream, target, tuple(holders), upto)
             for plan, stream, target, holders, upto in about["requests"]
         ),
+        tuple(turn_from_plain(message) for message in about["messages"]),
     )

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import pyarrow as pa
 
+from plait.adapt.placement import PlacementPolicy
 from plait.errors import SiteError
 from plait.node.batch import Aside
 from plait.node.site_packets import SitePacket
+from plait.optimize.site_cost import HASH, JoinPrices, SiteSetting, StreamStatistics
+from plait.optimize.site_greedy import greedy
 from plait.plan.site_legs import site_part
 from plait.plan.sites import Jep, Sites
+from plait.query.expr import streams_of
 from plait.query.names import quoted
 from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
+
+_MICROS = 1e6
+_RATE, _FACTOR, _TUPLE_BYTES = 100.0, 0.01, 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,18 @@ class SiteSetup:
     ask: bool = True
     """Whether a site asks for the clock of another one that it waits for; if not, hosts make all
     sites beat from time to time."""
+
+    policy: PlacementPolicy | None = None
+    """When and how sites change the plan; without one it stays."""
+    statistics: Mapping[str, StreamStatistics] | None = None
+    """What the plan was made from, if it may change."""
+    prices: JoinPrices = HASH
+
+    @property
+    def setting(self) -> SiteSetting:
+        """What the first plan was made from."""
+        assert self.statistics is not None
+        return SiteSetting(self.sites, self.statistics, self.prices, conditions_of(self.query))
 
     def __post_init__(self) -> None:
         query, sites = self.query, self.sites
@@ -56,6 +77,57 @@ class SiteSetup:
                     remedy="leave it out: a silent stream holds back windows, but no results",
                 )
         site_part(sites, self.jep, sites.results)  # refuses a plan for other streams
+        if self.policy is not None and (
+            self.statistics is None or self.jep != greedy(self.setting)
+        ):
+            raise SiteError(
+                "the plan may change, but it is not the one that follows from the statistics",
+                remedy="make the set-up with `planned`",
+            )
+
+
+def planned(
+    query: Query,
+    sites: Sites,
+    policy: PlacementPolicy,
+    statistics: Mapping[str, StreamStatistics] | None = None,
+    prices: JoinPrices = HASH,
+) -> SiteSetup:
+    """A set-up whose plan follows from statistics, and may change while rows flow.
+
+    Without statistics all streams are taken to be alike until they are measured.
+
+    >>> from plait.plan.examples import clique
+    >>> from plait.plan.site_legs import example_sites
+    >>> print(planned(clique(3), example_sites(), PlacementPolicy()).jep)
+    a → b@0 → c@0, b → a@0 → c@0, c → a@0 → b@0
+    """
+    known = guessed(query) if statistics is None else statistics
+    plan = greedy(SiteSetting(sites, known, prices, conditions_of(query)))
+    return SiteSetup(query, sites, plan, policy=policy, statistics=known, prices=prices)
+
+
+def guessed(query: Query) -> dict[str, StreamStatistics]:
+    """Statistics before anything is known: the same for all streams, but for their windows."""
+    windows = (max(row) / _MICROS for row in query.bounds.matrix)
+    return {
+        name: StreamStatistics(_RATE, _FACTOR, _TUPLE_BYTES, max(window, 0.0))
+        for name, window in zip(query.names, windows, strict=True)
+    }
+
+
+def conditions_of(query: Query) -> frozenset[frozenset[str]] | None:
+    """The pairs of streams that share a key or condition; None if these do not tie all together."""
+    names = query.names
+    pairs = {frozenset({names[i], names[k]}) for i in range(len(names))
+             for k in query.graph.neighbours(i)}  # fmt: skip
+    for residual in query.residuals:
+        streams = sorted(streams_of(residual))
+        pairs |= {frozenset(pair) for pair in combinations(streams, 2)}
+    reached = {names[0]}
+    while more := {s for pair in pairs if pair & reached for s in pair} - reached:
+        reached |= more
+    return frozenset(pairs) if len(reached) == len(names) else None
 
 
 @dataclass(slots=True)
@@ -86,6 +158,12 @@ class SiteReport:
     """Tuples that wait for a window to be complete."""
     watermarks: dict[str, int] = field(default_factory=dict)
     """Of the streams that arrive here; one that was never seen is missing."""
+    turn: int = 0
+    """The last change of the plan that it has heard of."""
+    phase: str = "idle"
+    """How far that change is here."""
+    notes: list[str] = field(default_factory=list)
+    """What was decided in this step about the plan, and why."""
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ What is read is checked against the types of the fields: damage is an error, not
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -26,6 +27,10 @@ def to_plain(value: object) -> Any:
         return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, tuple):
         return [to_plain(part) for part in value]
+    if isinstance(value, frozenset):
+        return sorted(to_plain(part) for part in value)
+    if isinstance(value, Mapping):
+        return [[to_plain(key), to_plain(part)] for key, part in value.items()]
     return value
 
 
@@ -81,6 +86,13 @@ def _read(kind: Any, data: Any, where: str) -> Any:
             return tuple(_read(inner[0], part, where) for part in data)
         if len(inner) == len(data):
             return tuple(_read(k, part, where) for k, part in zip(inner, data, strict=True))
+    if origin is frozenset and isinstance(data, list):
+        return frozenset(_read(inner[0], part, where) for part in data)
+    if origin is Mapping and isinstance(data, list):
+        key_kind, kind_of_value = inner
+        return {
+            _read(key_kind, key, where): _read(kind_of_value, part, where) for key, part in data
+        }
     if origin is Literal and data in inner:
         return data
     if kind is float and type(data) in (int, float):

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from plait.adapt.placement import Direction, Seat
 from plait.optimize.site_cost import Prefix, SiteCandidate, StreamStatistics
-from plait.plan.sites import Operator, SiteStep
+from plait.plan.sites import Jep, Operator, Placement, SiteStep
 
 Touched: TypeAlias = frozenset[str]
 
@@ -43,6 +43,64 @@ class CopyWindow:
 
     stream: str
     target: str
+
+
+# --- turns: one change of the plan at a time ------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WantTurn:
+    """A site to the keeper of turns: a stream has changed, and its place may have to change."""
+
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class YourTurn:
+    """The keeper to that site: begin the distributed update."""
+
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSeats:
+    """The site whose turn it is to all others: the update has ended, where are your streams?"""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSeat:
+    """Where a stream is in the sequence of a head."""
+
+    stream: str
+    head: str
+    after: str | None
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSeats:
+    """The answer: the first stream of the sequences of its streams, and their seats elsewhere."""
+
+    firsts: tuple[tuple[str, str], ...]
+    seats: tuple[ShownSeat, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewPlan:
+    """To all sites: install this plan, and switch to it together.
+
+    From the centre with the statistics of all streams that it was made from.
+    """
+
+    plan: Jep
+    statistics: tuple[tuple[str, StreamStatistics], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOver:
+    """A site to the keeper: it has switched or given up, and has one plan again."""
+
+    switched: bool
 
 
 # --- distributed update: turns -------------------------------------------------------------------
@@ -247,18 +305,22 @@ UpdateMessage: TypeAlias = (
 )  # fmt: skip
 SwitchMessage: TypeAlias = LocalReady | GlobalReady | GiveUp | Migrated | WhatNow
 CentralMessage: TypeAlias = ReportStatistics | NewOperators | CopyWindow
-SiteMessage: TypeAlias = UpdateMessage | SwitchMessage | CentralMessage
+TurnMessage: TypeAlias = WantTurn | YourTurn | ShowSeats | ShownSeats | NewPlan | TurnOver
+SiteMessage: TypeAlias = UpdateMessage | SwitchMessage | CentralMessage | TurnMessage
 
 Kind: TypeAlias = Literal["modification", "window", "synchronization", "turn", "acknowledgement"]
 
 _KINDS: dict[Kind, tuple[type, ...]] = {
     "modification": (
-        ReportStatistics, NewOperators, Scan, Relay, Stay, SwapWith, Continue, Trade, Traded,
-        NewNeighbour, Host, Unhost,
+        ReportStatistics, NewOperators, NewPlan, Scan, Relay, Stay, SwapWith, Continue, Trade,
+        Traded, NewNeighbour, Host, Unhost,
     ),
     "window": (CopyWindow,),
     "synchronization": (LocalReady, GlobalReady, GiveUp, Migrated, WhatNow),
-    "turn": (Ask, Begin, SequenceSettled, Finished, Affected),
+    "turn": (
+        Ask, Begin, SequenceSettled, Finished, Affected, WantTurn, YourTurn, ShowSeats, ShownSeats,
+        TurnOver,
+    ),
     "acknowledgement": (Noted,),
 }  # fmt: skip
 

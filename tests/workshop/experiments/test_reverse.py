@@ -15,6 +15,7 @@ _CHANGE = {**_CLUSTER, "window": "8", "change": "4", "windows": "4", "compared":
            "fast": "40", "slow": "4", "every": "2", "speed": "0.002"}  # fmt: skip
 _WINDOWS = {**_CLUSTER, "shortest": "3", "longest": "6", "points": "2", "every": "2",
             "speed": "0.0005"}  # fmt: skip
+_SITES = {"streams": "3", "first": "0.6", "every": "1.2", "changes": "2", "seeds": "1"}
 SMALL: dict[str, dict[str, str]] = {
     "cape/fig9": {"shortest": "2", "longest": "4", "step": "1", "tracks": "1", "slices": "10"},
     "cape/fig10": {"longest": "4", "repeats": "3", "checked": "1"},
@@ -39,6 +40,10 @@ SMALL: dict[str, dict[str, str]] = {
     "qualified/fig13b": {"most": "4", "settings": "12"},
     "qualified/fig13c": {"most": "4", "settings": "12"},
     "qualified/fig14": {"settings": "12"},
+    "sites/fig4a": _SITES,
+    "sites/fig4b": _SITES,
+    "sites/fig5a": _SITES,
+    "sites/fig5b": _SITES,
     "teddies/fig6": {"most": "64", "decisions": "150", "repeats": "1"},
     "teddies/fig7": {"most": "16", "decisions": "2000"},
     "teddies/fig8": {"most": "128", "rows": "20", "repeats": "1"},

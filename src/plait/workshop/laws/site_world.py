@@ -18,10 +18,13 @@ from random import Random
 
 import pyarrow as pa
 
+from plait.adapt.placement import PlacementPolicy, UpdateWay
 from plait.engine.times import AFTER_ALL_TIMES
 from plait.node.site import Site
 from plait.node.site_packets import SitePacket
-from plait.node.site_setup import SiteOutcome, SiteSetup
+from plait.node.site_setup import SiteOutcome, SiteSetup, planned
+from plait.optimize.site_cost import HASH, NESTED_LOOP
+from plait.optimize.site_greedy import greedy
 from plait.plan.sites import Jep, Placement, Sep, SiteLink, Sites, fully_connected
 from plait.query.expr import Call, Column
 from plait.query.query import Query
@@ -95,6 +98,10 @@ class SiteWorld:
     def _eagerness(self) -> float:
         """How soon rows come. They come slowly while windows are copied, or the plan would change
         after the last row; and soon while some sites have switched and others have not."""
+        planners = [site.planning.planner for site in self.sites.values() if site.planning]
+        phases = {planner.phase for planner in planners}
+        if phases - {"idle"}:
+            return 0.4 if "migrated" in phases else 0.03
         change = self._change
         if change is None or change.decided(self.setup.sites.names) is not None:
             return 0.6
@@ -200,11 +207,32 @@ class SiteWorld:
                 for name in self.sites:
                     self._step(name, {}, self._delivered(name))
             self.network = [p for site in self.sites.values() for p in site.outstanding()]
-            if not self.network and self._change is None:
+            if not self.network and self._change is None and self._planned():
                 return
             for name in self.sites:
                 self._step(name, {}, self._delivered(name))
         raise AssertionError("the network never becomes quiet")
+
+    def _planned(self) -> bool:
+        """Whether no turn is under way."""
+        planners = [site.planning.planner for site in self.sites.values() if site.planning]
+        return all(planner.done and not planner.wanted for planner in planners)
+
+
+def assert_agreed(world: SiteWorld) -> None:
+    """All sites follow the plan of algorithm 1 for the statistics in effect.
+
+    So a central and a distributed update end in the same plan.
+    """
+    names = world.setup.sites.names
+    planners = [p.planner for p in (world.sites[name].planning for name in names) if p is not None]
+    adopted = {s: m.me.statistics for p in planners for s, m in p.members.items()}
+    wanted = greedy(world.setup.setting.with_statistics(adopted))
+    for planner in planners:
+        site = world.sites[planner.me]
+        assert planner.current == wanted, f"{planner.me}: {planner.current}, not {wanted}"
+        (number,) = site.plans
+        assert site.plans[number] == wanted, f"{planner.me} runs {site.plans[number]}"
 
 
 def assert_quiet(world: SiteWorld) -> None:
@@ -255,10 +283,30 @@ def without_keys(query: Query, chance: Random) -> Query:
     return replace(query, equalities=kept, residuals=(*query.residuals, compare))
 
 
+def drawn_policy(update: UpdateWay, chance: Random) -> PlacementPolicy:
+    """A policy that asks for another plan at every occasion, and loses patience sooner or later."""
+    return PlacementPolicy(
+        chance.choice((0.0, 0.0, 0.5)),
+        update,
+        chance.choice((1, 1, 10, 1_000_000)),
+        chance.choice((0.0, 0.0, 1.0)),
+        chance.choice((1, 3, 64)),
+        chance.choice((1, 50, 10**9)),
+    )
+
+
 def assert_lawful_at_sites(
-    history: History, seed: int, *, theta: bool = False, changes: float = 0.0
+    history: History,
+    seed: int,
+    *,
+    theta: bool = False,
+    changes: float = 0.0,
+    update: UpdateWay | None = None,
 ) -> SiteWorld:
-    """Run a history at sites: results and rows set aside are those of the definition."""
+    """Run a history at sites: results and rows set aside are those of the definition.
+
+    With `update` the sites themselves change the plan, and agree on it in the end.
+    """
     chance = Random(seed)
     query = replace(history.query, lateness="own")
     if theta:
@@ -274,11 +322,20 @@ def assert_lawful_at_sites(
         deliver=chance.random() < 0.8,
         ask=True,
     )
+    if update is not None:
+        policy = drawn_policy(update, chance)
+        prices = chance.choice((HASH, NESTED_LOOP))
+        first = planned(query, setup.sites, policy, prices=prices)
+        setup = replace(
+            setup, jep=first.jep, policy=policy, statistics=first.statistics, prices=prices
+        )
     world = SiteWorld(setup, chance, changes=changes)
     found = world.run(history.tables())
     wanted = definition(query, history.batches)
     about = f"{setup.jep}\nhomes {setup.sites.homes}, results {setup.sites.results}\n{history!r}"
     assert found.results == wanted.results, f"{difference(found.results, wanted.results)}\n{about}"
     assert found == wanted, about
+    if update is not None:
+        assert_agreed(world)
     assert_quiet(world)
     return world

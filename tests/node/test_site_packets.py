@@ -1,0 +1,52 @@
+"""Packets between sites: everything comes out as it went in, and damage is an error."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from plait.errors import SourceError
+from plait.node.site_packets import (
+    LegKey,
+    PacketDraft,
+    Shipment,
+    WindowRequest,
+    decode_news,
+    encode_news,
+)
+from plait.protocol.site_messages import LocalReady, Sent
+from plait.protocol.site_turns import InTurn
+
+LEG = LegKey(2, "a", 1)
+
+
+def draft() -> PacketDraft:
+    return PacketDraft(
+        [Shipment("tuples", LEG, pa.record_batch({"k": [1, 2]}))],
+        asking=True,
+        requests=[WindowRequest(2, "b", "n1", ("n2",)), WindowRequest(2, "b", "n1", (), 9)],
+        messages=[InTurn(3, Sent("n1", "n2", LocalReady(3, "n1", 40)))],
+    )
+
+
+def test_news_come_out_as_they_went_in() -> None:
+    news = draft().news(7, ((LEG, 99),))
+    assert decode_news(encode_news(news)) == news
+
+
+@pytest.mark.parametrize("cut", [1, 20, -1])
+def test_a_packet_that_was_cut_off_is_refused(cut: int) -> None:
+    with pytest.raises(SourceError, match="cannot be read"):
+        decode_news(encode_news(draft().news(7, ()))[:cut])
+
+
+def test_an_unknown_message_is_refused() -> None:
+    body = encode_news(draft().news(7, ())).replace(b"LocalReady", b"LocalRheum")
+    with pytest.raises(SourceError, match="LocalRheum"):
+        decode_news(body)
+
+
+def test_a_draft_goes_if_something_is_said() -> None:
+    assert draft().said
+    assert PacketDraft(wanted=True).said
+    assert not PacketDraft(frontiers={LEG: 1}).said

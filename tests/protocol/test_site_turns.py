@@ -1,0 +1,98 @@
+"""Turns between sites: any order of delivery, both updates, and sites that do not answer."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+
+from plait.adapt.placement import PlacementPolicy, UpdateWay
+from plait.optimize.site_cost import paper_setting
+from plait.optimize.site_greedy import greedy
+from plait.protocol.site_turns import InTurn, SitePlanner, Turns
+from plait.protocol.site_wire import (
+    planner_from_plain,
+    planner_to_plain,
+    turn_from_plain,
+    turn_to_plain,
+)
+
+SLOW, FAST = (paper_setting(4, {"S1": rate}) for rate in (50.0, 200.0))
+
+
+class Group:
+    """Planners that exchange messages in a random order, each of them saved and read again."""
+
+    def __init__(self, update: UpdateWay, seed: int, patience: int = 100) -> None:
+        self.turns = Turns(PlacementPolicy(update=update, patience=patience), SLOW)
+        self.planners = {name: self.turns.start(name) for name in self.turns.names}
+        self.homes = dict(SLOW.sites.homes)
+        self.flying: list[InTurn] = []
+        self.chance = Random(seed)
+
+    def change(self, rate: float) -> None:
+        new = paper_setting(4, {"S1": rate}).statistics["S1"]
+        (self.planners["N1"], sent), _ = self.turns.measured(self.planners["N1"], "S1", new)
+        self.flying += sent
+
+    def deliver(self, down: str = "") -> None:
+        while flying := [m for m in self.flying if self.home(m) != down]:
+            message = self.chance.choice(flying)
+            self.flying.remove(message)
+            copied = turn_from_plain(json.loads(json.dumps(turn_to_plain(message))))
+            assert copied == message
+            self.take(self.home(message), copied)
+
+    def home(self, message: InTurn) -> str:
+        return self.homes.get(message.sent.receiver, message.sent.receiver)
+
+    def take(self, name: str, message: InTurn) -> None:
+        planner, sent = self.turns.receive(self.planners[name], message, 0)
+        self.flying += sent
+        self.go_on(name, planner)
+
+    def go_on(self, name: str, planner: SitePlanner) -> None:
+        if planner.plan and planner.switch and planner.switch.phase == "copying":
+            planner, sent = self.turns.full(planner, self.chance.randrange(50))
+            self.flying += sent
+        if planner.switch is not None and planner.switch.over and not planner.done:
+            planner, sent = self.turns.over(planner)
+            self.flying += sent
+        plain = json.loads(json.dumps(planner_to_plain(planner)))
+        assert planner_from_plain(plain) == planner
+        self.planners[name] = planner
+
+
+@pytest.mark.parametrize("update", ["central", "distributed"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_both_updates_end_in_the_plan_of_algorithm_1(update: UpdateWay, seed: int) -> None:
+    group = Group(update, seed)
+    for rate in (200.0, 50.0):
+        group.change(rate)
+        group.deliver()
+        wanted = greedy(paper_setting(4, {"S1": rate}))
+        assert {p.current for p in group.planners.values()} == {wanted}
+        assert {p.phase for p in group.planners.values()} == {"idle"}
+    assert group.planners["N1"].turn == 2
+
+
+@pytest.mark.parametrize("update", ["central", "distributed"])
+def test_a_site_that_never_answers_is_waited_for_and_then_given_up(update: UpdateWay) -> None:
+    group = Group(update, 3)
+    group.change(200.0)
+    group.deliver(down="N3")
+    one = group.planners["N1"]
+    assert one.switch is not None
+    assert "N3" in one.switch.missing
+    assert group.turns.time_out(one, 99) == (one, ())
+    one, sent = group.turns.time_out(one, 100)
+    group.flying += sent
+    group.go_on("N1", one)
+    group.deliver(down="N3")
+    before = {group.planners[name].current for name in ("N1", "N2", "N4")}
+    assert before == {greedy(SLOW)}, "they go on with the plan they had"
+    group.change(200.0)
+    group.deliver()  # N3 is back: it gives up as well, and the next turn can begin
+    assert {p.current for p in group.planners.values()} == {greedy(FAST)}
+    assert group.planners["N1"].failures == 0
