@@ -32,6 +32,9 @@ def main(place: str, folder: Path, away: float) -> None:
         "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
         "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
         "spark.hadoop.fs.s3a.input.stream.type": "classic",
+        # Hadoop's parallel client and the server of the tests wait for each other.
+        "spark.hadoop.fs.s3a.optimized.copy.from.local.enabled": "false",
+        "spark.hadoop.fs.s3a.connection.expect.continue": "false",
     }
     spark = local_session(2, memory="1g", scratch=folder / "scratch", settings=settings)
     spark.sparkContext.setLogLevel("ERROR")
