@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 
 import plait
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = """

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plait.errors import PlanError
@@ -115,6 +115,7 @@ odd = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size
 
 
 @given(st.sampled_from(parts(to_dict(SITES, PLAN))), odd | st.lists(odd) | st.just({}))
+@example(["sites", "links", 0, "latency"], 2**53 + 1)
 def test_whatever_is_changed_is_a_plan_or_a_plan_error(path: list[Any], value: object) -> None:
     data = changed(path, value)
     try:

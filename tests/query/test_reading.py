@@ -63,3 +63,5 @@ def test_what_cannot_be_written_is_still_refused() -> None:
         with pytest.raises(QueryError, match="not a number >= 0"):
             Reader(QueryError).number(wrong, "$")
     assert Reader(QueryError).number(2, "$") == 2.0
+    with pytest.raises(QueryError, match="is 9007199254740993, more digits than a double has"):
+        Reader(QueryError).number(2**53 + 1, "$")

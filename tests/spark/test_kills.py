@@ -92,6 +92,7 @@ def test_oracle_killed_at_every_point(tmp_path: Path, all_of_them: bool) -> None
     assert set(ran[LOCAL][1].kills) == set(points)
 
 
+@pytest.mark.campaign
 def test_oracle_killed_around_a_delta_table(tmp_path: Path) -> None:
     """Before the files, in the middle, after them, before the log's entry and after it."""
     points = [p.name for p in POINTS if p.group == "delta"]

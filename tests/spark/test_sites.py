@@ -204,7 +204,7 @@ def _reached(process: subprocess.Popen[bytes], path: Path) -> None:
 
 
 KILLED = [
-    pytest.param("rome", ("mail-logged",), id="one site"),
+    pytest.param("rome", ("mail-logged",), id="one site", marks=pytest.mark.campaign),
     pytest.param("all", ("mail-logged",), id="all sites"),
     *(
         pytest.param(
@@ -252,6 +252,7 @@ def _listed(folder: Path) -> list[str]:
     return os.listdir(folder) if folder.exists() else []
 
 
+@pytest.mark.campaign
 def test_damaged_mail_is_refused_and_goes_on_when_it_is_mended(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -83,6 +83,8 @@ class Reader:
             except OverflowError:
                 found = math.inf
             if 0 <= found < math.inf:
+                if found != value:
+                    raise self._error(f"{path} is {shown(value)}, more digits than a double has")
                 return found
         raise self._error(f"{path} is {shown(value)}, not a number >= 0")
 

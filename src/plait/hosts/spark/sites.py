@@ -82,7 +82,7 @@ _INPUT = (
 """What the operator reads."""
 
 
-class Question(Protocol):
+class SiteQuestion(Protocol):
     """A join that can be asked: `plait.join(...)` or `plait.sql(...)`."""
 
     @property
@@ -287,7 +287,7 @@ class PlacedJoin:
 
 
 def sites(
-    question: Question,
+    question: SiteQuestion,
     *,
     at: Mapping[str, str | Sequence[str]],
     links: Iterable[GivenLink] = (),

@@ -115,7 +115,7 @@ def truncate_timestamp(unit: Value, value: Value) -> Value:
 def plus_days(value: Value, length: Value) -> Value:
     """Later by a length of time, whole days of which are days of the calendar.
 
-    >>> noon = pa.array(["2024-03-30 11:00:00"]).cast(pa.timestamp("us", "Europe/Berlin"))
+    >>> noon = pa.array(["2024-03-30 11:00:00Z"]).cast(pa.timestamp("us", "Europe/Berlin"))
     >>> plus_days(noon, pa.scalar(86_400_000_000, pa.duration("us"))).cast(pa.int64()).to_pylist()
     [1711879200000000]
     """

@@ -35,7 +35,7 @@ def as_decimal(value: Value) -> Value:
     """An integer or decimal as a decimal of at most 38 digits.
 
     >>> as_decimal(pa.scalar(25)).type, as_decimal(pa.array([25])).type
-    (Decimal128Type(decimal128(2, 0)), Decimal128Type(decimal128(19, 0)))
+    (Decimal128Type(decimal128(2, 0)), Decimal128Type(decimal128(20, 0)))
     """
     if pt.is_decimal(value.type):
         if value.type.precision > MOST_DIGITS:

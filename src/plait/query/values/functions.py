@@ -170,6 +170,7 @@ FUNCTIONS: dict[str, Function] = {
 def apply(name: str, values: list[Value]) -> Value:
     """The function's value for these columns and constants.
 
+    >>> import pyarrow as pa
     >>> apply("replace", [pa.array(["a-b"]), pa.scalar("-"), pa.scalar("+")]).to_pylist()
     ['a+b']
     """

@@ -107,15 +107,15 @@ def _moved(ran: RanJob) -> list[tuple[int, int]]:
 class ProcessorOptions:
     """What can be varied."""
 
-    rows: int = 360_000
+    rows: int = 240_000
     """Rows per stream."""
     keys: int = 1_600
     """Enough for both processors to have about as many rows."""
     one_of: int = 1_000
     """How many combinations of rows with equal keys there are for each result."""
-    window_seconds: int = 24
+    window_seconds: int = 96
     batches: int = 12
-    warm: int = 4
+    warm: int = 5
     """Batches that do not count."""
     idle: int = 6
     """Further processors without a group."""
