@@ -147,6 +147,7 @@ def _over_the_slow_link(link_bytes: dict[tuple[str, str], int]) -> int:
     return sum(link_bytes.get((origin, target), 0) for origin, target, *_ in SLOW)
 
 
+@pytest.mark.campaign
 def test_oracle_workers_are_killed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
