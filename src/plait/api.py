@@ -1,6 +1,7 @@
 """What users touch: a join or a SQL text that can be explained, run here, or run on Spark.
 
-The question itself is built in `plait.query`; this module adds what can be done with it.
+The question itself is built in `plait.query`; this module adds what can be done with it. It is
+longer than others because half of it is documentation: what `help(plait.join)` shows.
 """
 
 from __future__ import annotations

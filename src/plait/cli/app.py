@@ -1,4 +1,7 @@
-"""The commands and their options; what they do is in the modules beside this one."""
+"""The commands and their options; what they do is in the modules beside this one.
+
+It is longer than others because it is one list: each command with the help of each option.
+"""
 
 from __future__ import annotations
 
