@@ -34,6 +34,24 @@ def test_integers_overflow_to_null_row_by_row(pairs: list[tuple[int | None, int 
         assert arithmetic(op, left, right).to_pylist() == expected
 
 
+def remainder(number: int | None, divisor: int | None) -> int | None:
+    """With the sign of the number."""
+    if number is None or not divisor:
+        return None
+    rest = abs(number) % abs(divisor)
+    return -rest if number < 0 else rest
+
+
+@given(st.lists(EDGES, min_size=1, max_size=5), EDGES)
+def test_remainders_by_a_constant_and_by_a_column(
+    numbers: list[int | None], divisor: int | None
+) -> None:
+    constant = pa.scalar(divisor, pa.int64())
+    for right in (constant, pa.repeat(constant, len(numbers))):
+        found = arithmetic("mod", pa.array(numbers, pa.int64()), right)
+        assert found.to_pylist() == [remainder(number, divisor) for number in numbers]
+
+
 def test_narrow_integers_are_computed_in_64_bits() -> None:
     result = arithmetic("mul", pa.array([127], pa.int8()), pa.array([127], pa.int8()))
     assert result.type == pa.int64()

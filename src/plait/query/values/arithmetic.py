@@ -100,6 +100,8 @@ _CHECKED = {
 
 
 def _remainder(a: Value, b: Value) -> Value:
+    if isinstance(b, pa.Scalar) and b.is_valid and abs(b.as_py()) not in (0, -_SMALLEST):
+        return masked(np.fmod(ints(a), abs(b.as_py())), pa.int64(), a)
     count = rows((a, b))
     a, b = spread(a, count), spread(b, count)
     x, y = ints(a), ints(b)

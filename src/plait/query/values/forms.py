@@ -82,10 +82,22 @@ def floats(value: Value) -> Floats:
 
 def masked(numbers: npt.NDArray[Any], type_: pa.DataType, *nulls: Bools | pa.Array) -> pa.Array:
     """An array of these numbers, null wherever one of `nulls` is true, or a null array is null."""
-    mask = np.zeros(len(numbers), dtype=np.bool_)
+    mask = _any_of(nulls)
+    return pa.array(numbers, mask=mask).cast(type_)  # without a mask nothing is copied
+
+
+def _any_of(nulls: Sequence[Bools | pa.Array]) -> Bools | None:
+    """True where one of `nulls` is true, or a null array is null; None if that is nowhere."""
+    found: Bools | None = None
     for part in nulls:
-        mask |= part if isinstance(part, np.ndarray) else missing(part)
-    return pa.array(numbers, mask=mask).cast(type_)
+        if isinstance(part, np.ndarray):
+            mask = part
+        elif part.null_count:
+            mask = missing(part)
+        else:
+            continue
+        found = mask if found is None else found | mask
+    return found
 
 
 def missing(value: pa.Array) -> Bools:
@@ -111,11 +123,10 @@ def unscaled(value: pa.Array) -> Ints | None:
 
 def from_unscaled(numbers: Ints, type_: pa.DataType, *nulls: Bools | pa.Array) -> pa.Array:
     """The decimal128 array of these integers, null where one of `nulls` is, or it does not fit."""
-    mask = np.zeros(len(numbers), dtype=np.bool_)
-    for part in nulls:
-        mask |= part if isinstance(part, np.ndarray) else missing(part)
+    mask = _any_of(nulls)
+    mask = np.zeros(len(numbers), dtype=np.bool_) if mask is None else mask
     if type_.precision < 19:
-        mask |= np.abs(numbers) >= 10**type_.precision
+        mask = mask | (np.abs(numbers) >= 10**type_.precision)
     words = np.stack([numbers, numbers >> 63], axis=1)
     valid = pa.array(~mask).buffers()[1]
     return pa.Array.from_buffers(type_, len(numbers), [valid, pa.py_buffer(words)])
