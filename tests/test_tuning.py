@@ -129,10 +129,16 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
         "how often a thread looks; results do not depend on it",
         (
             "_LOOKS",
+            "_REMOTE",
             "_RESTING",
             "_SOON",
         ),
     ),
+    "hosts.spark.known_tables": (
+        "the defaults of parameters that tests draw",
+        ("AHEAD", "_PAUSES"),
+    ),
+    "hosts.spark.locks": ("how long a lock counts", ("_FRESH", "_RENEWED")),
     "hosts.spark.clerk": (
         "how a thread keeps a log; results do not depend on it",
         ("_AT_ONCE", "_OUT_OF_DATE", "_RESTING"),

@@ -56,9 +56,9 @@ def test_links_are_no_files(tmp_path: Path) -> None:
     assert here.names() == {} and set(here.names(files=False)) == {"link", "folder"}
 
 
-@pytest.mark.parametrize("step", ["rename", "write_bytes"])
+@pytest.mark.parametrize(("where", "step"), [(Path, "rename"), (os, "fsync")])
 def test_a_file_that_cannot_be_written_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: object, step: str
 ) -> None:
     here = LocalStore(tmp_path)
     here.write("x", b"old")
@@ -66,9 +66,9 @@ def test_a_file_that_cannot_be_written_leaves_nothing(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, step, full)
+    monkeypatch.setattr(where, step, full)
     with pytest.raises(OSError, match="No space left"):
-        here.write("x", b"new")
+        here.write("x", b"new", durable=True)
     monkeypatch.undo()
     assert os.listdir(tmp_path) == ["x"] and here.read("x") == b"old"
 

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
 from plait.errors import CheckpointDamaged, MoveError
+from plait.files.stores import LocalStore
 from plait.hosts.spark.balance import THREAD
 from plait.hosts.spark.control import Control
 from plait.hosts.spark.moves import moves_of
@@ -124,7 +125,7 @@ def test_oracle_the_manager_beside_a_query_empties_a_processor_and_fills_it_agai
     story = Story(spark, tmp_path, plait.BalancePolicy(active=1, confirm=1, rest=0))
 
     def held() -> set[int]:
-        newest = Tables(tmp_path / "checkpoint" / "plait" / "join" / "tables").newest()
+        newest = Tables(LocalStore(tmp_path / "checkpoint" / "plait" / "join" / "tables")).newest()
         return {0, 1} if newest is None else {p for place in newest.places for p in place}
 
     try:

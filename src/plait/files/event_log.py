@@ -42,19 +42,25 @@ def read_events(path: Path, last: int | None = None) -> list[Event]:
             raise SourceError(f"{path} has no event logs", remedy="give a folder with *.jsonl")
         return [event for log in logs for event in read_events(log, last)]
     try:
-        lines = _text(path, last).split("\n")
+        text = _text(path, last)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "no text in UTF-8"
         raise SourceError(
             f"{path} cannot be read: {reason}", remedy="give an event log or its folder"
         ) from None
+    return parsed_events(text, str(path), numbered=last is None)
+
+
+def parsed_events(text: str, place: str, *, numbered: bool = False) -> list[Event]:
+    """The events in the text of a log; errors name its place, and the line if it is `numbered`."""
+    lines = text.split("\n")
     tries: dict[tuple[int, int], tuple[str, list[Event]]] = {}
     for number, line in enumerate(lines, 1):
         # What follows the last line end is the line that a crash cut off, or nothing.
         whole = number < len(lines)
         if not whole and not _is_json(line):
             break
-        attempt, event = _event(line, f"{path}:{number}" if last is None else str(path))
+        attempt, event = _event(line, f"{place}:{number}" if numbered else place)
         key = (event.processor, event.batch)
         if key not in tries or tries[key][0] != attempt:
             tries[key] = (attempt, [])

@@ -5,7 +5,8 @@
 *Invariants.* In the file system a file is written under another name and renamed, or linked where
 it must be new; links and folders are no files. Object stores show an object when its upload has
 ended, and replace it as a whole. They have no way to create one only if it is new that all of them
-share, so there whoever creates must be the only one who does: only a query's driver decides.
+share, so there the process that creates must be the only one that does: only a query's driver
+decides.
 
 *Credentials* of object stores come from the environment, profiles or roles of the process, as the
 library of each (`pyarrow.fs`) looks for them. They are never passed on, and never written.
@@ -18,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import unquote, urlparse
 
@@ -26,6 +28,9 @@ from plait.errors import StorageError
 _SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "hdfs": "hdfs", "viewfs": "hdfs", "gs": "gs"}
 _SCHEMES |= {"abfs": "abfs", "abfss": "abfs"}
 """What can be reached, and by which file system of `pyarrow.fs`."""
+
+_CREATING = Lock()
+"""Of the threads of a process one creates a file of a remote store at a time."""
 
 _CONNECT_SECONDS, _REQUEST_SECONDS, _ATTEMPTS = 5.0, 10.0, 3
 
@@ -46,8 +51,11 @@ class FileStore(Protocol):
     def read(self, path: str) -> bytes:
         """The content of a file; OSError if it cannot be read."""
 
-    def write(self, path: str, raw: bytes) -> None:
-        """Write a file as a whole, replacing one that is there; OSError if it cannot be."""
+    def write(self, path: str, raw: bytes, *, durable: bool = False) -> None:
+        """Write a file as a whole, replacing one that is there; OSError if it cannot be.
+
+        A `durable` one is still there when the machine has lost its power.
+        """
 
     def create(self, path: str, raw: bytes) -> bool:
         """Write a new file, durably; false if there is one of that name."""
@@ -101,13 +109,13 @@ class LocalStore:
         """Read it."""
         return (self.folder / path).read_bytes()
 
-    def write(self, path: str, raw: bytes) -> None:
+    def write(self, path: str, raw: bytes, *, durable: bool = False) -> None:
         """Under another name, which is renamed."""
         place = self.folder / path
         new = self._new(place)
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            new.write_bytes(raw)
+            _write_new(new, raw, durable)
             new.rename(place)
         except OSError:
             with suppress(OSError):
@@ -120,10 +128,7 @@ class LocalStore:
         new = self._new(place)
         place.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with new.open("xb") as file:
-                file.write(raw)
-                file.flush()
-                os.fsync(file.fileno())
+            _write_new(new, raw, durable=True)
             os.link(new, place)
         except FileExistsError:
             return False
@@ -144,6 +149,14 @@ class LocalStore:
 
     def _new(self, place: Path) -> Path:
         return place.parent / f"new-{os.getpid()}-{os.urandom(4).hex()}"
+
+
+def _write_new(path: Path, raw: bytes, durable: bool) -> None:
+    with path.open("xb") as file:
+        file.write(raw)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,18 +186,20 @@ class RemoteStore:
         with system.open_input_stream(f"{base}/{path}") as file:
             return bytes(file.read())
 
-    def write(self, path: str, raw: bytes) -> None:
-        """One upload; HDFS makes the folders that are missing."""
+    def write(self, path: str, raw: bytes, *, durable: bool = False) -> None:
+        """One upload, always durable; HDFS makes the folders that are missing."""
+        del durable
         system, base = _opened(self.url)
         with system.open_output_stream(f"{base}/{path}") as file:
             file.write(raw)
 
     def create(self, path: str, raw: bytes) -> bool:
-        """Looked up, then written: whoever creates must be the only one."""
+        """Looked up, then written: the process that creates must be the only one."""
         folder, _, name = path.rpartition("/")
-        if name in self.names(folder, files=False):
-            return False
-        self.write(path, raw)
+        with _CREATING:
+            if name in self.names(folder, files=False):
+                return False
+            self.write(path, raw)
         return True
 
     def delete(self, path: str) -> None:

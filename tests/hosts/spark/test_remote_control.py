@@ -11,15 +11,13 @@ import pytest
 from tests.files.remote import MemoryStore, in_memory
 
 from plait.adapt.events import Event
-from plait.errors import CheckpointMismatch, MoveError, StorageError
+from plait.errors import CheckpointMismatch, StorageError
 from plait.hosts.spark import control as control_module
 from plait.hosts.spark.control import Control
-from plait.hosts.spark.moves import Moves
 from plait.hosts.spark.soon import Requests
 from plait.node.report import Report
 from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
-from plait.route.routing import route
 
 QUERY = clique(3)
 BASE = "bucket/check/plait/join"
@@ -139,10 +137,3 @@ def test_a_store_that_refuses_is_named_beforehand(store: MemoryStore) -> None:
     store.away = OSError("AWS Error ACCESS_DENIED during ListObjectsV2")
     with pytest.raises(StorageError, match=r"cannot reach s3a://bucket/check: .*ACCESS_DENIED"):
         control().reach()
-
-
-def test_groups_stay_where_they_are(store: MemoryStore) -> None:
-    here = control()
-    assert here.table(3) is None and here.table_numbered(2) is None and not store.requests
-    with pytest.raises(MoveError, match="not an object store"):
-        Moves(route(QUERY.graph, 2), here, "q")

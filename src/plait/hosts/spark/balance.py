@@ -8,8 +8,9 @@ waits for it.
 *Correct output.* It does not depend on this: a move is correct whenever it begins. What goes wrong
 here is logged, and groups stay where they are.
 
-*One manager for each checkpoint.* It holds a lock on a file in the control directory. The system
-releases it when the process ends, however that happens; a thread whose query rests releases it too.
+*One manager for each checkpoint.* It holds a lock in the control directory. Where that is a folder,
+the system releases the lock when the process ends, however that happens; in a remote store it gets
+old. A thread whose query rests releases it too.
 
 *Recovery.* A manager that is started again finds the moves under way in the routing tables and
 brings them to their end. What it had learnt about loads it learns again.
@@ -34,7 +35,7 @@ from plait.errors import MoveError, PlaitError
 from plait.hosts.clock import REAL
 from plait.hosts.spark.clerk import Clerk
 from plait.hosts.spark.control import Control, Made
-from plait.hosts.spark.locks import Lock
+from plait.hosts.spark.locks import lock_on
 from plait.hosts.spark.moves import Moves
 from plait.node.looks import Looks
 from plait.node.report import Report
@@ -49,6 +50,8 @@ _LOOKS = 8
 """Looks for each window of event time, if batches are as short."""
 _SOON, _LATER = 0.1, 1.0
 """Seconds between two searches for reports, where they come, and where they do not."""
+_REMOTE = 5.0
+"""Seconds between two searches in a remote store, where each one takes some requests."""
 _RESTING = 60.0
 """A query that has reported nothing for so many seconds may be run by another driver."""
 
@@ -168,7 +171,7 @@ class Managing:
 
     def __init__(self, join: Made, policy: BalancePolicy | None) -> None:
         self._join, self._policy = join, policy
-        self._lock = Lock(join.control)
+        self._lock = lock_on(join.control)
         self._balancer: Balancer | None = None
         self._heard = 0.0
 
@@ -205,13 +208,14 @@ class Managing:
 class Watched:
     """One thing that is done beside a query, and when to do it next.
 
-    `otherwise` is what follows if it cannot be done.
+    `otherwise` is what follows if it cannot be done. At least so many seconds, `least`, are between
+    two looks.
     """
 
-    def __init__(self, beside: Beside, otherwise: str) -> None:
+    def __init__(self, beside: Beside, otherwise: str, least: float = _SOON) -> None:
         self._beside = beside
         self._otherwise = otherwise
-        self._pause = _SOON
+        self._least = self._pause = least
         self._said = ""
         self.due = 0.0
 
@@ -226,7 +230,7 @@ class Watched:
             if said != self._said:
                 LOG.warning("%s: %s", self._otherwise, said)
             self._said = said
-        self._pause = _SOON if news else min(2 * self._pause, _LATER)
+        self._pause = self._least if news else max(self._least, min(2 * self._pause, _LATER))
         self.due = now + self._pause
 
     def release(self) -> None:
@@ -250,7 +254,8 @@ class BalanceThread:
 
     def watch(self, join: Made, policy: BalancePolicy | None) -> None:
         """Balance a join from now on, instead of the one that was made before it there."""
-        manager = Watched(Managing(join, policy), "partition groups stay where they are")
+        least = _REMOTE if join.control.remote else _SOON
+        manager = Watched(Managing(join, policy), "partition groups stay where they are", least)
         self._begin((join.control.folder, "balance"), manager)
 
     def attend(self, join: Made) -> None:
@@ -302,8 +307,9 @@ def look_after(join: Made) -> None:
     Where groups stay, those that were on their way still arrive.
     """
     THREAD.leave(join.control)
-    if not join.control.movable:
-        return  # in a remote store there are no locks, and each look at it costs money
-    THREAD.attend(join)
+    if not join.control.shared:
+        return
+    if not join.control.remote:  # nothing can be added to a file there
+        THREAD.attend(join)
     if join.routing.by is not None and join.routing.processors > 1:
         THREAD.watch(join, join.balance)

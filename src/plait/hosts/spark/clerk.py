@@ -22,7 +22,7 @@ from plait.errors import PlaitError
 from plait.files.history_log import HistoryWriter
 from plait.hosts.spark.clerk_files import HISTORY, QUESTION, past_batch
 from plait.hosts.spark.control import Made, pin, unpin
-from plait.hosts.spark.locks import Lock
+from plait.hosts.spark.locks import lock_on
 from plait.hosts.spark.plan_requests import PlanRequests
 from plait.node.question import Question
 from plait.node.requests import PlanAnswer, PlanRequest
@@ -41,7 +41,7 @@ class Clerk:
     def __init__(self, join: Made, clock: Callable[[], float] = time.time) -> None:
         self._join = join
         self._clock = clock
-        self._lock = Lock(join.control, "clerk.lock", "keeps the history of")
+        self._lock = lock_on(join.control, "clerk.lock", "keeps the history of")
         self._history: HistoryWriter | None = None
         self._requests = PlanRequests(Path(join.control.folder))
         self._once = 0

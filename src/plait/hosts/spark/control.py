@@ -15,8 +15,8 @@ of this host, which serves local masters only.
 The checkpoint may be in the file system or in an object store (`plait.files.stores`). There a
 processor makes two small requests in a batch: it lists the epochs and writes its report. An epoch
 is read once, and old reports are removed many at a time: they are in folders of 64 batches each. No
-request holds up a batch (`soon`). Partition groups stay where they are, because all tasks of a
-batch must know its routing table: results would wait for the store.
+such request holds up a batch (`soon`). Routing tables are the exception, because rows cannot be
+packed without: each Python worker lists them now and then, ahead of time (`known_tables`).
 
 Where the folder is not shared, reports travel beside the results, through Spark's `observe`. That
 costs each result about as much as finding it did, so it is the second choice.
@@ -42,15 +42,16 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from plait.adapt.balance_policy import BalancePolicy
 from plait.adapt.events import Event
 from plait.errors import CheckpointMismatch, MigrationError, SourceError
-from plait.files.event_log import event_lines, read_events, write_events
+from plait.files.event_log import event_lines, parsed_events, read_events, write_events
 from plait.files.private import is_private, make_private, plain, remove_private
 from plait.files.sinks import file_name
 from plait.files.stores import FileStore, RemoteStore, is_remote, store_at
 from plait.hosts.spark.damage import local_path
 from plait.hosts.spark.decisions import Decisions, reason_of
+from plait.hosts.spark.known_tables import AHEAD, KnownTables
 from plait.hosts.spark.soon import requests
 from plait.hosts.spark.spark_log import batch_times
-from plait.hosts.spark.tables import FolderTransfers, Tables
+from plait.hosts.spark.tables import StoredTransfers, Tables
 from plait.node.epochs import Epoch
 from plait.node.report import Report
 from plait.plan.jtree import Join, Leaf, Node
@@ -70,6 +71,7 @@ _LARGE_EVENT = 1 << 16
 """Bytes that hardly any event takes in a log."""
 _EPOCHS = "epochs"
 EVENTS = "events"
+_BALANCE = "balance"
 _REPORT = re.compile(r"[0-9]+-[0-9]+\.json")
 
 
@@ -88,6 +90,8 @@ _ASKED: dict[str, Future[tuple[Epoch | None, list[str]]]] = {}
 """What a remote directory was asked last about its epochs."""
 _KNOWN: dict[str, tuple[Epoch | None, list[str]]] = {}
 """What it answered last."""
+_TABLES: dict[str, tuple[str, KnownTables]] = {}
+"""The routing tables of remote directories, and the run of the query that they are known for."""
 
 
 def _reports(query: str) -> str:
@@ -104,6 +108,8 @@ class Control:
     temporary: bool = False
     kept: int = 128
     """Batches whose reports are kept; Spark remembers the progress of a hundred."""
+    run: str = ""
+    """Which start of the query this is."""
 
     @classmethod
     def of(cls, checkpoint: str | None, name: str | None, run: str, master: str) -> Control:
@@ -121,7 +127,7 @@ class Control:
         if local is not None:
             return cls(str(Path(local, _FOLDER, called)), True)
         if checkpoint is not None and is_remote(checkpoint):
-            return cls(f"{checkpoint.rstrip('/')}/{_FOLDER}/{called}", True)
+            return cls(f"{checkpoint.rstrip('/')}/{_FOLDER}/{called}", True, run=run)
         # Executors are told the path, so it may be a new one that nobody else could have made.
         # On several hosts it would not be the same folder: there is none.
         one_host = master == "local" or master.startswith(("local[", "local-cluster["))
@@ -133,11 +139,6 @@ class Control:
     def remote(self) -> bool:
         """Whether it is in a store that may be slow or away, and has no locks."""
         return is_remote(self.folder)
-
-    @property
-    def movable(self) -> bool:
-        """Whether partition groups can move: all tasks find the routing table in time."""
-        return self.shared and not self.remote
 
     def reach(self) -> None:
         """Refuse a remote one that this process cannot reach."""
@@ -309,7 +310,8 @@ class Control:
         last = sorted(times[batch] for batch in sorted(times)[-_TIMED:])
         apart = min((b - a for a, b in pairwise(last)), default=1.0)
         within = math.ceil(seconds / max(apart, 1e-3))
-        return self.last_begun(query) + 1 + min(within, _MOST_AHEAD)
+        listed = AHEAD if self.remote else 0  # tasks have listed the tables so far ahead
+        return self.last_begun(query) + 1 + min(within, _MOST_AHEAD) + listed
 
     def times(self, query: str, batch: int) -> tuple[float, float]:
         """When a batch began, in seconds since 1970, and how long it took; 0 is unknown.
@@ -332,6 +334,11 @@ class Control:
 
     def newest_query(self) -> str | None:
         """The id of the query that has reported last, if any has."""
+        if self.remote:  # where folders have no time, Spark tells whose checkpoint it is
+            with suppress(OSError, ValueError, AttributeError):
+                told = json.loads(store_at(self.checkpoint).read("metadata")).get("id")
+                return str(told) if told else None
+            return None
         try:
             found = list(Path(self.folder, "reports").iterdir())
             return max(found, key=lambda f: f.stat().st_mtime).name if found else None
@@ -370,41 +377,63 @@ class Control:
     @property
     def tables(self) -> Tables:
         """The routing tables."""
-        return Tables(Path(self.folder, "tables"))
+        return Tables(store_at(f"{self.folder}/tables"))
 
     @property
-    def transfers(self) -> FolderTransfers:
+    def transfers(self) -> StoredTransfers:
         """Groups on their way."""
-        return FolderTransfers(Path(self.folder, "transfer"))
+        return StoredTransfers(store_at(f"{self.folder}/transfer"))
 
     def write_balance(self, events: Iterable[Event], batch: int) -> None:
         """Add what the distribution manager did after a batch to its log."""
-        write_events((replace(e, batch=batch, processor=-1) for e in events), self._balance)
+        told = [replace(e, batch=batch, processor=-1) for e in events]
+        if not self.remote:
+            write_events(told, self._balance)
+        elif told:  # where nothing can be added to a file, there are several
+            name = f"{_BALANCE}/{batch:08}-{os.urandom(4).hex()}.jsonl"
+            self._store.write(name, event_lines(told).encode())
 
     def balance(self, most: int) -> tuple[Event, ...]:
         """The last things that the distribution manager did, as far as they can be read."""
         try:
-            return tuple(read_events(self._balance, most * _LARGE_EVENT)[-most:])
-        except SourceError:
+            if not self.remote:
+                return tuple(read_events(self._balance, most * _LARGE_EVENT)[-most:])
+            files = sorted(self._store.names(_BALANCE).items(), key=lambda f: (f[0][:8], f[1]))
+            texts = [self._store.read(f"{_BALANCE}/{name}").decode() for name, _ in files[-most:]]
+            return tuple(parsed_events("".join(texts), _BALANCE)[-most:])
+        except (OSError, UnicodeDecodeError, SourceError):
             return ()
 
     @property
     def _balance(self) -> Path:
-        return Path(self.folder, "balance.jsonl")
+        return Path(self.folder, f"{_BALANCE}.jsonl")
 
     def table(self, batch: int | None) -> Table | None:
         """The table of a batch; None is the one that the checkpoint began with.
 
         Groups move only where driver and executors share the folder, and nobody else writes to it.
         """
-        return self.tables.at(batch) if batch is not None and self._has_tables() else None
+        if batch is None or not self._has_tables():
+            return None
+        return self._known.at(batch) if self.remote else self.tables.at(batch)
 
     def table_numbered(self, number: int) -> Table | None:
         """The table that the rows of a batch came by; 0 is the one of the beginning, None."""
-        return self.tables.numbered(number) if number and self._has_tables() else None
+        if not number or not self._has_tables():
+            return None
+        return self._known.numbered(number) if self.remote else self.tables.numbered(number)
+
+    @property
+    def _known(self) -> KnownTables:
+        """What this process knows of the tables of a remote directory, in this run of the query."""
+        run, known = _TABLES.get(self.folder, ("", None))
+        if known is None or run != self.run:
+            known = KnownTables(self.tables)
+            _TABLES[self.folder] = self.run, known
+        return known
 
     def _has_tables(self) -> bool:
-        return self.movable and (not self.temporary or is_private(Path(self.folder)))
+        return self.shared and (not self.temporary or is_private(Path(self.folder)))
 
     # -- decisions
 

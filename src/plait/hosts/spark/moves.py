@@ -47,11 +47,10 @@ class Moves:
                 "which do not move",
                 remedy="join all streams by one key, or start with another number of processors",
             )
-        if not control.movable:
+        if not control.shared:
             raise MoveError(
-                "driver and executors share no control directory in a file system, so groups "
-                "cannot move",
-                remedy="tell to_df(checkpoint=...) a folder that both reach, not an object store",
+                "driver and executors share no control directory, so groups cannot move",
+                remedy="tell to_df(checkpoint=...) a folder or an object store that both reach",
             )
         self._routing = routing
         self._control = control

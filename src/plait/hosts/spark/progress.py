@@ -63,14 +63,14 @@ def progress(query: StreamingQuery, name: str | None = None) -> Progress:
 def _placement(join: Made, batches: list[tuple[int, list[Report]]]) -> Placement | None:
     """Where the groups of a join are, and what each has taken in these batches."""
     tables, began = join.control.tables, join.routing.table
-    if join.routing.by is None or not batches or not join.control.movable:
+    if join.routing.by is None or not batches or not join.control.shared:
         return None
     looks = Looks(join.query, len(began.places), join.routing.processors)
     try:
         for number, reports in batches:
             looks.add(reports, tables.at(number) or began)
         last, newest = tables.at(batches[-1][0]) or began, tables.newest() or began
-    except CheckpointDamaged:
+    except (OSError, CheckpointDamaged):
         return None  # the query says so itself, in its next batch
     look = looks.look(last, range(join.routing.processors))
     return None if look is None else placement(look, newest)

@@ -27,7 +27,7 @@ from plait.hosts.spark.balance import THREAD
 from plait.hosts.spark.checkpoint import is_checkpoint, readable, stored_contracts
 from plait.hosts.spark.control import Control, controls_in
 from plait.hosts.spark.damage import local_path
-from plait.hosts.spark.locks import Lock
+from plait.hosts.spark.locks import lock_on
 from plait.hosts.spark.partitions import SETTING
 from plait.hosts.spark.rebalanced import ask
 from plait.hosts.spark.requirements import check_spark
@@ -103,7 +103,7 @@ def _held(controls: list[Control]) -> Iterator[None]:
     with ExitStack() as stack:
         for control in controls:
             THREAD.leave(control)  # of a query that this process has stopped
-            lock = Lock(control)
+            lock = lock_on(control)
             try:
                 lock.take()
             except MoveError:

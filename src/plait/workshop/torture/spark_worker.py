@@ -28,7 +28,7 @@ from plait.files.delta_table import DeltaCommits
 from plait.hosts.spark import delta, operator
 from plait.hosts.spark.control import Control
 from plait.hosts.spark.operator import JoinOperator, SparkStore
-from plait.hosts.spark.tables import FolderTransfers
+from plait.hosts.spark.tables import StoredTransfers
 from plait.node import task
 from plait.node.batch import Batch
 from plait.node.epochs import Epoch
@@ -134,28 +134,28 @@ class MortalStore(SparkStore):
         obey("header-written")
 
 
-class MortalTransfers(FolderTransfers):
+class MortalTransfers(StoredTransfers):
     """Dies around partition groups that come and go."""
 
     def write(self, move: int, sender: int, batch: int, raw: bytes) -> None:
         """Before and after others may read them."""
         with publishes("export-unpublished"):
-            FolderTransfers.write(self, move, sender, batch, raw)
+            StoredTransfers.write(self, move, sender, batch, raw)
         obey("export-published")
 
     def read(self, move: int, sender: int, batch: int) -> bytes:
         """Before it is read."""
         obey("import-begun")
-        return FolderTransfers.read(self, move, sender, batch)
+        return StoredTransfers.read(self, move, sender, batch)
 
 
 class MortalControl(Control):
     """Dies around what it reports."""
 
     @property
-    def transfers(self) -> FolderTransfers:
+    def transfers(self) -> StoredTransfers:
         """Groups on their way."""
-        return MortalTransfers(super().transfers.folder)
+        return MortalTransfers(super().transfers.store)
 
     def write_report(self, query: str, batch: int, report: Report) -> None:
         """Before and after the report is there."""

@@ -27,6 +27,7 @@ from plait.adapt.loop import beginning
 from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
 from plait.api import join
+from plait.files.stores import LocalStore
 from plait.hosts.spark.clerk_files import HISTORY, QUESTION
 from plait.hosts.spark.tables import Tables
 from plait.node.history import Past, past_of
@@ -337,7 +338,7 @@ class LongRun:
         first = Move(1, "MSLB", (hot,), (hot,), (other,))
         second = Move(2, "PTLB", (other,), (other,), (hot,))
         last = max(self.batches - 40, 1)
-        tables = Tables(control / "tables")
+        tables = Tables(LocalStore(control / "tables"))
         table = self.table.begin(first, last, self.processors)
         tables.add(table)
         table = table.end(1, last + 4)
