@@ -44,6 +44,7 @@ def keys(place: Path) -> Counter[int]:
     return Counter(DeltaTable(place).to_pyarrow_table()["k"].to_pylist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_every_batch_once_with_crashes_everywhere(
     place: Path, seed: int, monkeypatch: pytest.MonkeyPatch

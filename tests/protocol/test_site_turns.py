@@ -20,6 +20,8 @@ from plait.protocol.site_wire import (
 
 SLOW, FAST = (paper_setting(4, {"S1": rate}) for rate in (50.0, 200.0))
 
+_DISTRIBUTED = pytest.param("distributed", marks=pytest.mark.slow)
+
 
 class Group:
     """Planners that exchange messages in a random order, each of them saved and read again."""
@@ -64,7 +66,7 @@ class Group:
         self.planners[name] = planner
 
 
-@pytest.mark.parametrize("update", ["central", "distributed"])
+@pytest.mark.parametrize("update", ["central", _DISTRIBUTED])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_both_updates_end_in_the_plan_of_algorithm_1(update: UpdateWay, seed: int) -> None:
     group = Group(update, seed)
@@ -77,7 +79,7 @@ def test_both_updates_end_in_the_plan_of_algorithm_1(update: UpdateWay, seed: in
     assert group.planners["N1"].turn == 2
 
 
-@pytest.mark.parametrize("update", ["central", "distributed"])
+@pytest.mark.parametrize("update", ["central", _DISTRIBUTED])
 def test_a_site_that_never_answers_is_waited_for_and_then_given_up(update: UpdateWay) -> None:
     group = Group(update, 3)
     group.change(200.0)

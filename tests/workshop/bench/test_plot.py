@@ -63,6 +63,7 @@ def test_axes_may_be_logarithmic_even_with_a_zero(tmp_path: Path, least: int) ->
     assert log.read_bytes() != plain.read_bytes()
 
 
+@pytest.mark.slow
 def test_clouds_are_points_without_lines(tmp_path: Path) -> None:
     line = Series("cloud", (1, 2, 3), (3.0, 1.0, 2.0), "s")
     drawn = [
