@@ -445,10 +445,11 @@ def upgrade(
 
 
 CheckpointArgument = Annotated[
-    Path,
+    str,
     typer.Argument(
         metavar="CHECKPOINT",
-        help="The query's checkpointLocation, or the control directory of one of its joins.",
+        help="The query's checkpointLocation, a folder or a URL such as s3://bucket/checkpoint; or "
+        "the control directory of one of its joins.",
     ),
 ]
 

@@ -144,6 +144,8 @@ class Watcher:
         self._ends: dict[Path, int] = {}
         self._beliefs: dict[int, Belief] = {}
         self._balance: list[Event] = []
+        self.trouble: tuple[str, ...] = ()
+        """What keeps the directory from being up to date."""
 
     @property
     def contents(self) -> Contents:
@@ -182,7 +184,7 @@ class Watcher:
             epoch=epoch,
             waiting=tuple(requests.waiting()),
             answers=tuple(requests.answers()),
-            notes=(*notes, *trouble),
+            notes=(*self.trouble, *notes, *trouble),
         )
         if _what_matters(found) != _what_matters(last):
             found = replace(found, version=last.version + 1)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from plait.dashboard.contents import Watcher
+from plait.dashboard.mirror import watch_remote
 from plait.errors import MissingRequirement, SourceError
 from plait.hosts.spark.control import Control, joins_of
 
@@ -21,7 +22,7 @@ def console(query: Any, *, port: int = 0, control: bool = False) -> Console:
     With `control`, plans can be asked for on its pages. `close()` ends it; the query does not
     notice either way.
     """
-    watchers = watchers_of(query)
+    watchers = watchers_of(query, control=control)
     with _installed("plait.console", "console"):
         from plait.dashboard.server import Console
     return Console(watchers, port=port, control=control).start()
@@ -76,8 +77,8 @@ def _installed(name: str, extra: str) -> Iterator[None]:
         ) from None
 
 
-def watchers_of(query: Any) -> list[Watcher]:
-    """What reads the joins of a query of this driver."""
+def watchers_of(query: Any, *, control: bool = False) -> list[Watcher]:
+    """What reads the joins of a query of this driver; with `control`, also to ask for plans."""
     found: dict[str, Control] = {}
     for join in joins_of(str(query.id)):
         found.setdefault(join.control.folder, join.control)
@@ -88,9 +89,6 @@ def watchers_of(query: Any) -> list[Watcher]:
             remedy="ask again after its first batch; on a cluster, tell to_df(checkpoint=...) a "
             "folder that driver and executors share",
         )
-    if away := next((c.folder for c in found.values() if c.remote), None):
-        raise SourceError(
-            f"the reports are in {away}, and only those in a file system can be shown",
-            remedy="print plait.progress(query) instead",
-        )
-    return [Watcher(control) for control in found.values()]
+    if away := next((c.checkpoint for c in found.values() if c.remote), None):
+        return watch_remote(away, control=control)
+    return [Watcher(place) for place in found.values()]

@@ -34,6 +34,7 @@ from plait.adapt.relocation import Balance
 from plait.errors import MoveError, PlaitError
 from plait.hosts.clock import REAL
 from plait.hosts.spark.clerk import Clerk
+from plait.hosts.spark.clerk_files import QUESTION, question_of
 from plait.hosts.spark.control import Control, Made
 from plait.hosts.spark.locks import lock_on
 from plait.hosts.spark.moves import Moves
@@ -309,7 +310,9 @@ def look_after(join: Made) -> None:
     THREAD.leave(join.control)
     if not join.control.shared:
         return
-    if not join.control.remote:  # nothing can be added to a file there
+    if join.control.remote:  # nothing can be added to a file there, so no history is kept
+        join.control.tell(QUESTION, question_of(join).to_json())
+    else:
         THREAD.attend(join)
     if join.routing.by is not None and join.routing.processors > 1:
         THREAD.watch(join, join.balance)

@@ -20,11 +20,10 @@ from pathlib import Path
 
 from plait.errors import PlaitError
 from plait.files.history_log import HistoryWriter
-from plait.hosts.spark.clerk_files import HISTORY, QUESTION, past_batch
+from plait.hosts.spark.clerk_files import HISTORY, QUESTION, past_batch, question_of
 from plait.hosts.spark.control import Made, pin, unpin
 from plait.hosts.spark.locks import lock_on
 from plait.hosts.spark.plan_requests import PlanRequests
-from plait.node.question import Question
 from plait.node.requests import PlanAnswer, PlanRequest
 
 _AT_ONCE = 32
@@ -86,18 +85,8 @@ class Clerk:
     # -- history
 
     def _write_question(self) -> None:
-        join = self._join
-        setting = join.setting
-        movable = join.routing.by is not None
-        asked = Question(
-            join.query,
-            join.plan,
-            join.routing.processors,
-            join.routing.table if movable else None,
-            *(() if setting is None else (setting.policy, setting.budget, setting.costs)),
-        )
-        path = Path(join.control.folder, QUESTION)
-        text = asked.to_json()
+        path = Path(self._join.control.folder, QUESTION)
+        text = question_of(self._join).to_json()
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             new = path.with_name(f"new-question-{os.getpid()}")
             new.write_text(text, encoding="utf-8")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from plait.hosts.spark.control import Control
+from plait.hosts.spark.control import Control, Made
 from plait.node.history import Past, past_of
+from plait.node.question import Question
 
 QUESTION, HISTORY = "question.json", "history.jsonl"
 
@@ -15,3 +16,15 @@ def past_batch(control: Control, query: str, batch: int) -> Past | None:
         return None
     at, took = control.times(query, batch)
     return past_of(batch, reports, at, took)
+
+
+def question_of(join: Made) -> Question:
+    """What a join was asked to do."""
+    setting, routing = join.setting, join.routing
+    return Question(
+        join.query,
+        join.plan,
+        routing.processors,
+        None if routing.by is None else routing.table,
+        *(() if setting is None else (setting.policy, setting.budget, setting.costs)),
+    )

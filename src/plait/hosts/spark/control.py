@@ -181,6 +181,10 @@ class Control:
         if self.temporary:
             remove_private(Path(self.folder))
 
+    def tell(self, name: str, text: str) -> None:
+        """Write a file for who looks at a remote directory, when the store has time."""
+        requests().leave(lambda: self._store.write(name, text.encode()))
+
     # -- reports
 
     def write_report(self, query: str, batch: int, report: Report) -> None:
@@ -256,6 +260,13 @@ class Control:
         except OSError:
             return {}
         return {name: when for name, when in found.items() if _REPORT.fullmatch(name)}
+
+    def report_places(self, query: str) -> dict[str, str]:
+        """Where the reports of a query are in the directory, by name (`BATCH-PROCESSOR.json`)."""
+        folder = {
+            name: self._folder(query, int(name.partition("-")[0])) for name in self._names(query)
+        }
+        return {name: f"{place}/{name}" for name, place in folder.items()}
 
     def _listed(self, query: str) -> list[str]:
         """The names alone, which a file system tells without looking at each file."""
