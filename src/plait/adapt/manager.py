@@ -130,7 +130,7 @@ def manage(setting: BalanceSetting, manager: Manager, told: Look | MoveEnded) ->
 
     >>> from plait.adapt.balance_policy import BalancePolicy
     >>> from plait.adapt.cluster import GroupLook, Look, ProcessorLook
-    >>> look = Look(10.0, 10.0, (ProcessorLook(0, 8.0, results=0), ProcessorLook(1)), tuple(
+    >>> look = Look(10.0, 10.0, (ProcessorLook(0, 8.0, matches=0), ProcessorLook(1)), tuple(
     ...     GroupLook(g, (0,), (50, 50), (50, 50), nbytes=1e4) for g in range(4)))
     >>> setting = BalanceSetting(window=10.0, policy=BalancePolicy(confirm=1))
     >>> manager, wish, events = manage(setting, Manager(), look)
