@@ -59,6 +59,8 @@ class Measured(NamedTuple):
     span: float
     rows: float | None
     """Rows of its groups; of one that is spread, a part."""
+    plan: str = ""
+    """By which this was; what it took by another plan says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +187,17 @@ def _learnt(
         seconds[p] = took
         if took is None:
             continue
-        past, came = manager.measured.get(p, Measured(0.0, 0.0, 0.0)), rows[p]
+        past, came = manager.measured.get(p), rows[p]
+        if past is not None and past.plan != found.plan:
+            # This look has the end of the old plan, the migration, and the beginning of the new.
+            measured[p] = Measured(0.0, 0.0, 0.0, found.plan)
+            continue
+        past = past or Measured(0.0, 0.0, 0.0)
         measured[p] = Measured(
             keep * past.seconds + took,
             keep * past.span + look.span,
             None if came is None or past.rows is None else keep * past.rows + came,
+            found.plan,
         )
     watched = [t for t in manager.trials if t.began is not None]
     arrived = _came(look, watched)
