@@ -94,10 +94,9 @@ class Looks:
         self._began = self._now if self._began is None else self._began
         for report in [] if first else reports:  # how long the first took to come is not known
             since = self._since.setdefault(report.processor, _Since())
-            stages = dict(report.cpu or report.seconds)
-            if report.rebuilt:  # that is the price of a restart, not of the groups
-                stages.pop("prepare", None)
-            since.seconds += sum(stages.values())
+            stages = report.cpu or report.seconds
+            # To prepare is the price of a restart or of a move, not of the groups.
+            since.seconds += sum(took for stage, took in stages.items() if stage != "prepare")
             since.matches += report.results + self._visited(report)
             since.last = report
         came = self._counted(reports, dict(table.spread))
