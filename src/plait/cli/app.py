@@ -551,7 +551,7 @@ def java() -> None:
 def demo(
     seconds: Annotated[
         float, typer.Option(min=1.0, metavar="S", help="Event time to cover.")
-    ] = 110.0,
+    ] = 46.0,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, other rows.")] = 1,
     local: Annotated[
         bool, typer.Option("--local", help="In one process, without Spark and Java.")
