@@ -38,7 +38,7 @@ _MANY, _FEW, _METRICS = 15_000, 25, 10_000
 _BATCHES, _SHORTEST = 23, 0.5
 """Batches of a run, and the seconds that one has at least."""
 _HOT_HOST = "host-007"
-_HOT = {"requests": 1.5, "errors": 11_000}
+_HOT = {"requests": 4, "errors": 11_000}
 """Rows per second of the hot host, from some time on: nearly half of all."""
 
 
