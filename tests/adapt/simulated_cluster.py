@@ -74,7 +74,7 @@ class SimulatedCluster:
                     nbytes=sum(self.nbytes(g) for g in self.groups if p in g.holders)
                     if self.processors <= 10
                     else None,
-                    results=round(matches[p] * span),
+                    matches=round(matches[p] * span),
                     active=p in self.active,
                 )
                 for p, load in enumerate(self.loads())

@@ -33,7 +33,7 @@ def decide(
             rows = (10, 10)
             groups.append(GroupLook(len(groups), (p,), rows, rows, size, work=load))
         taking_part = active is None or p in active
-        looks.append(ProcessorLook(p, nbytes=float(sum(sizes)), results=0, active=taking_part))
+        looks.append(ProcessorLook(p, nbytes=float(sum(sizes)), matches=0, active=taking_part))
         if None not in mine:
             loads[p] = sum(load for load in mine if load is not None)
     setting = BalanceSetting(10.0, BalancePolicy.from_dict(policy), movable=movable)

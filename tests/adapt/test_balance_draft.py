@@ -16,10 +16,10 @@ LOOK = Look(
     20.0,
     2.0,
     (
-        ProcessorLook(0, 1.0, 3e4, results=0),
-        ProcessorLook(1, 0.0, results=0),
+        ProcessorLook(0, 1.0, 3e4, matches=0),
+        ProcessorLook(1, 0.0, matches=0),
         ProcessorLook(2, None, None),
-        ProcessorLook(3, 0.4, 1e4, results=0, active=False),
+        ProcessorLook(3, 0.4, 1e4, matches=0, active=False),
     ),
     (group(0, 0, rows=30), group(1, 0, rows=10), group(2, 0, rows=10, moving=True),
      group(3, 2), group(4, 3), group(5, 0, 3, rows=0, spread=0)),

@@ -20,7 +20,7 @@ def draft(
 ) -> BalanceDraft:
     holding = {h for g in groups for h in g.holders}
     looks = tuple(
-        ProcessorLook(p, loads.get(p, None if p in holding else 0.0), 1e4, results=0)
+        ProcessorLook(p, loads.get(p, None if p in holding else 0.0), 1e4, matches=0)
         for p in range(processors)
     )
     setting = BalanceSetting(10.0, BalancePolicy.from_dict(policy))

@@ -11,6 +11,7 @@ from tests.adapt.simulated_cluster import SimulatedCluster, SimulatedGroup
 
 from plait.adapt.balance_draft import BalanceSetting
 from plait.adapt.balance_policy import BalancePolicy
+from plait.adapt.cluster import GroupLook, Look, ProcessorLook
 from plait.adapt.manager import Manager, MoveEnded, manage
 
 WINDOW = 10.0
@@ -70,6 +71,31 @@ def test_slow_drift_triggers() -> None:
                 group.rates = (group.rates[0] * 1.01, group.rates[1] * 1.01)
         manager = found.step(setting(), manager)
     assert found.began and found.imbalance() < 1.2
+
+
+def test_what_a_processor_took_by_another_plan_is_forgotten() -> None:
+    """Under the old plan one had 1.5 times the work of the other; under the new one both are idle.
+
+    By the mean over time the first would give groups away, although there is nothing to win.
+    """
+
+    def look(at: int, plan: str, loads: tuple[float, float]) -> Look:
+        return Look(
+            float(at),
+            1.0,
+            tuple(ProcessorLook(p, n, matches=0, plan=plan) for p, n in enumerate(loads)),
+            tuple(GroupLook(g, (g % 2,), (50, 50), (50, 50), nbytes=1e4) for g in range(40)),
+        )
+
+    manager, looks = Manager(), [("((a b) c)", (0.6, 0.4))] + [("(a b c)", (0.01, 0.01))] * 5
+    for at, (plan, loads) in enumerate(looks):
+        manager, wish, _ = manage(setting(confirm=2), manager, look(at, plan, loads))
+        assert wish is None, f"look {at}: {wish.reasons}"
+    manager, wishes = Manager(), []
+    for at in range(4):
+        manager, wish, _ = manage(setting(confirm=2), manager, look(at, "(a b c)", (0.6, 0.4)))
+        wishes.append(wish)
+    assert any(wishes), "by one plan, they move"
 
 
 def test_oscillating_load_does_not_cause_ping_pong() -> None:

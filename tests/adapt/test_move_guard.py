@@ -79,6 +79,16 @@ def test_a_move_paid_if_a_part_of_the_saving_came_true(
     assert ("did not pay" in found.reason) == (not paid) and ("go back" in found.reason) == back
 
 
+def test_groups_do_not_go_back_to_one_that_is_still_the_slowest() -> None:
+    """The sender takes 1.25 times what it did, and the receiver less: both have become slower."""
+    slow = judge_move(DONE.after({0: 10.0, 1: 9.0}, 10.0, 1000.0, 400.0), POLICY)
+    assert not slow.paid and not slow.back
+    spread = MoveTrial((GroupMove(1, "MSLB", (7,), (0,), (0, 1), 0),), 0.8, 0.5, 100, 40, (), 0.0)
+    slow = judge_move(spread.after({0: 10.0, 1: 9.0}, 10.0, 1000.0, 400.0), POLICY)
+    assert not slow.paid and not slow.back, "it would have all of the group again"
+    assert judge_move(spread.after({0: 9.0, 1: 10.0}, 10.0, 1000.0, 400.0), POLICY).back
+
+
 def test_what_came_faster_or_slower_is_not_held_against_a_move() -> None:
     faster = verdict(0.40 * 1.4, rows=1400.0, moved=560.0)
     assert faster.paid and faster.measured == pytest.approx(0.5)

@@ -21,7 +21,7 @@ def draft(
     **policy: object,
 ) -> BalanceDraft:
     processors = tuple(
-        ProcessorLook(p, load, 1e4 * (p + 1), results=0, active=p in taking_part)
+        ProcessorLook(p, load, 1e4 * (p + 1), matches=0, active=p in taking_part)
         for p, load in enumerate(loads)
     )
     known = {p: load for p, load in enumerate(loads) if load is not None}

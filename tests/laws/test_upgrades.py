@@ -6,11 +6,14 @@ from collections import Counter
 from dataclasses import replace
 from random import Random
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
+from tests.upgrade_cases import BATCHES, CASES, SCHEMA, SINCE, rows
 
+import plait
 from plait.query.bounds import Bounds
 from plait.query.expr import Column
 from plait.query.query import Output, Query
@@ -22,6 +25,8 @@ from plait.workshop.laws.upgrades import answer_from
 from plait.workshop.oracle.answer import Result, multiset
 
 pytestmark = pytest.mark.slow
+
+STREAMS = ("left", "right")
 
 
 @st.composite
@@ -70,3 +75,27 @@ def test_oracle_goes_on_with_another_question(
     wanted = answer_from(first, second, history.batches, since)
     about = f"first {first.residuals} {first.select} {first.bounds}\n{history!r}"
     assert found == wanted, f"{difference(found, wanted)}\n{about}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_oracle_each_change_of_the_table(name: str) -> None:
+    """The same cases as on Spark, where tasks die and restarts are real."""
+    tables = [
+        {stream: pa.Table.from_pylist(rows(s, b), SCHEMA) for s, stream in enumerate(STREAMS)}
+        for b in range(BATCHES)
+    ]
+    asked = plait.join(**tables[0]).watermark("2 seconds").on("left.sym = right.sym")
+    first, second = (change(asked).query for change in CASES[name])
+    cluster, found = Cluster(first, any_plan(first, Random(1)), 2), Counter[Result]()
+    for number, batch in enumerate(tables):
+        if number == SINCE:
+            cluster = cluster.asked(second, any_plan(second, Random(2)))
+        results = cluster.run(batch)
+        if number >= SINCE:
+            found += multiset(results)
+    # No row is late by one delay and not by the other.
+    pairs = zip(second.streams, first.streams, strict=True)
+    streams = tuple(replace(new, delay=old.delay) for new, old in pairs)
+    given = [{stream: rows(s, b) for s, stream in enumerate(STREAMS)} for b in range(BATCHES)]
+    wanted = answer_from(first, replace(second, streams=streams), given, SINCE)
+    assert found == wanted and found

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from plait.adapt.balance_draft import BalanceSetting
+from plait.adapt.cluster import divided_work
+from plait.adapt.manager import Manager, manage
 from plait.node.looks import Looks
 from plait.node.report import Report
 from plait.protocol.messages import Move
@@ -50,11 +53,44 @@ def test_a_look_covers_the_batches_since_the_one_before() -> None:
     look = found.look(TABLE, [0])
     assert look is not None and (look.time, look.span) == (4.0, 4.0)
     first, second = look.processors
-    assert (first.seconds, first.results, first.active) == (1.5, 6, True)
+    assert (first.seconds, first.matches, first.active) == (1.5, 6, True)
     assert (second.seconds, second.active) == (None, False)
     found.add([report(0, 105, seconds={"join": 0.1})], TABLE)
     again = found.look(TABLE, [0])
     assert again is not None and (again.span, again.processors[0].seconds) == (1.0, 0.1)
+
+
+def test_who_waits_for_a_core_has_no_more_work() -> None:
+    """On a busy machine a task may take ten times as long as its neighbour for the same rows."""
+    found = looks()
+    same = {"prepare": 0.25, "join": 0.5, "write": 0.25}
+    waited = {"prepare": 0.25, "join": 10.0, "write": 0.25}
+    found.add([report(0, 110, seconds=waited, cpu=same), report(1, 110, seconds=same)], TABLE)
+    look = found.look(TABLE, range(2))
+    assert look is not None and [p.seconds for p in look.processors] == [0.75, 0.75]
+
+
+def test_what_conditions_drop_is_work_too() -> None:
+    """A look of a hot spot: its rows find a million others, and almost none passes a condition."""
+    found = looks()
+    hot, cold = {0: 500, 1: 500}, {2: 500}
+    found.add(
+        [
+            report(0, 110, cpu={"join": 1.0}, groups={"s0": hot, "s1": {0: 500, 1: 1}}),
+            report(1, 110, cpu={"join": 0.1}, groups={"s0": cold}),
+        ],
+        TABLE,
+    )
+    calm = found.look(TABLE, range(2))
+    assert calm is not None and calm.processors[0].matches == 0
+    visits = {"s0 s1": [1500, 1500, 1_000_000, 10, 10]}
+    found.add([report(0, 120, groups={"s0": hot, "s1": {0: 500, 1: 1}}, work=visits)], TABLE)
+    busy = found.look(TABLE, range(2))
+    assert busy is not None
+    matches = busy.processors[0].matches
+    assert matches is not None and matches > 10 * 1501
+    works = divided_work(1.0, matches, [g for g in busy.groups if g.holders == (0,)])
+    assert works[0] is not None and works[0].total > 0.9, "a third of the rows, most of the work"
 
 
 def test_the_first_batch_tells_nothing_about_loads() -> None:
@@ -66,9 +102,9 @@ def test_the_first_batch_tells_nothing_about_loads() -> None:
     assert look.groups[0].arrived == (0, 0) and look.groups[0].stored == (50, 0)
 
 
-def test_a_rebuilt_engine_is_the_price_of_a_restart() -> None:
+def test_a_rebuilt_engine_or_rows_taken_in_are_no_work_of_groups() -> None:
     found = looks()
-    found.add([report(0, 110, rebuilt=True, seconds={"prepare": 8.0, "join": 1.0})], TABLE)
+    found.add([report(0, 110, seconds={"prepare": 8.0, "join": 1.0})], TABLE)
     look = found.look(TABLE, range(2))
     assert look is not None and look.processors[0].seconds == 1.0
 
@@ -119,3 +155,27 @@ def test_groups_on_their_way_are_seen() -> None:
     found.add([report(0, 110)], table)
     look = found.look(table, range(2))
     assert look is not None and [g.moving for g in look.groups] == [False, True, False]
+
+
+@pytest.mark.parametrize("visited", [3_000_000, 3_000])
+def test_a_hot_group_is_spread_only_if_it_has_the_work(visited: int) -> None:
+    """As it was in a hot spot: of 68 % of the rows, half are of one group. What it takes differs.
+
+    If its rows find much, although a condition drops nearly all, moving its neighbours is in vain.
+    """
+    table, found = initial([0] * 64 + [1] * 64), Looks(QUERY, 128, 2)
+    hot = {"s0": dict.fromkeys(range(64), 100) | {0: 17_600}, "s1": dict.fromkeys(range(64), 160)}
+    cool = {name: dict.fromkeys(range(64, 128), rows) for name, rows in (("s0", 100), ("s1", 160))}
+    manager, setting, wishes = Manager(), BalanceSetting(found.window), []
+    for at in range(0, 25, 5):
+        took, work = {"join": 0.05 + 2.5e-8 * visited}, {"s0 s1": [34_000, 34_000, visited, 20, 20]}
+        first = report(0, at, cpu=took, work=work, groups=hot)
+        found.add([first, report(1, at, cpu={"join": 0.025}, groups=cool)], table)
+        look = found.look(table, range(2))
+        manager, wish, _ = manage(setting, manager, look) if look else (manager, None, ())
+        wishes += [wish] if wish else []
+    (move,) = wishes[0].moves
+    if visited > 1_000_000:
+        assert (move.groups, move.receivers, move.spread) == ((0,), (0, 1), 0)
+    else:
+        assert 0 not in move.groups and len(move.groups) > 10 and move.receivers == (1,)

@@ -19,7 +19,7 @@ def look(seconds: float | None = 3.0) -> Look:
     return Look(
         10.0,
         10.0,
-        (ProcessorLook(0, seconds, results=0), ProcessorLook(1, 1.0, results=0)),
+        (ProcessorLook(0, seconds, matches=0), ProcessorLook(1, 1.0, matches=0)),
         (
             GroupLook(0, (0,), (20, 0), (30, 5), 350.0),
             GroupLook(1, (0,), (10, 0), (10, 5), 150.0),

@@ -8,13 +8,15 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.upgrading import BATCHES, CASES, SINCE, base, rows, start, write_inputs
+from tests.spark.upgrading import base, start, write_inputs
+from tests.upgrade_cases import BATCHES, CASES, SINCE, rows
 
 import plait
 from plait.api import Join
@@ -29,6 +31,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 ROOT = Path(__file__).parents[2]
 FREE = ("a longer delay", "a shorter delay")
 """What nobody has to agree to."""
+OFTEN = ("a column that was not kept", "a wider window", "a filter less", "a stricter lateness")
+"""What reads most of what was stored before. All cases are compared with the definition without
+Spark, in `tests/laws/test_upgrades.py`."""
 
 
 def asked(spark: SparkSession, inputs: Path, window: str) -> Join:
@@ -49,11 +54,11 @@ def wanted(first: Query, second: Query) -> Counter[Result]:
     return answer_from(first, replace(second, streams=streams), batches, SINCE)
 
 
-def kill_in_the_middle(folder: Path) -> None:
+def kill_in_the_middle(folder: Path, names: Sequence[str]) -> None:
     """Start all queries with their second question, and kill driver and JVM in their batches."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), *sys.path))}
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.upgrading", str(folder)],
+        [sys.executable, "-m", "tests.spark.upgrading", str(folder), *names],
         stdout=subprocess.PIPE,
         stderr=(folder / "killed.log").open("wb"),
         text=True,
@@ -69,17 +74,29 @@ def kill_in_the_middle(folder: Path) -> None:
     assert process.wait() == -signal.SIGKILL, said
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param((*OFTEN, *FREE), id="often"),
+        pytest.param(
+            tuple(name for name in CASES if name not in (*OFTEN, *FREE)),
+            id="the rest",
+            marks=pytest.mark.campaign,
+        ),
+    ],
+)
 def test_oracle_goes_on_with_another_question(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], names: tuple[str, ...]
 ) -> None:
+    cases = {name: CASES[name] for name in names}
     inputs = tmp_path / "inputs"
     write_inputs(inputs, range(SINCE))
     queries: dict[str, tuple[Query, Query]] = {}
-    for name, (first, second) in CASES.items():
+    for name, (first, second) in cases.items():
         before, after = first(base(spark, inputs)), second(base(spark, inputs))
         queries[name] = (before.query, after.query)
         start(before, tmp_path / name).awaitTermination()
-    for name, (_, second) in CASES.items():
+    for name, (_, second) in cases.items():
         checkpoint = str(tmp_path / name / "checkpoint")
         if name in FREE:
             continue
@@ -93,9 +110,9 @@ def test_oracle_goes_on_with_another_question(
         assert main(["upgrade", checkpoint]) == 0
         assert capsys.readouterr().out.endswith("agreed: start the query\n")
     write_inputs(inputs, range(SINCE, BATCHES))
-    kill_in_the_middle(tmp_path)
+    kill_in_the_middle(tmp_path, names)
     for name, (first_query, second_query) in queries.items():
-        query = start(CASES[name][1](base(spark, inputs)), tmp_path / name)
+        query = start(cases[name][1](base(spark, inputs)), tmp_path / name)
         query.awaitTermination()
         results = found(tmp_path / name, range(SINCE, BATCHES))
         total = plait.progress(query).total.results

@@ -51,7 +51,7 @@ def rebalance(setting: BalanceSetting, look: Look, standing: BalanceStanding) ->
     """Stay, move or spread groups, or let processors join in or leave.
 
     >>> from plait.adapt.cluster import GroupLook, Look, ProcessorLook
-    >>> look = Look(20.0, 10.0, tuple(ProcessorLook(p, results=0) for p in range(2)), tuple(
+    >>> look = Look(20.0, 10.0, tuple(ProcessorLook(p, matches=0) for p in range(2)), tuple(
     ...     GroupLook(g, (0,), (50, 50), (50, 50), nbytes=1e4, work=2.0) for g in range(4)))
     >>> standing = BalanceStanding({0: 0.8, 1: 0.0}, {0: Overload(1, 10.0)})
     >>> decision = rebalance(BalanceSetting(window=10.0), look, standing)

@@ -150,7 +150,7 @@ class BalanceDraft:
         """The load of each group of a processor."""
         if processor not in self._works:
             found, groups = self.processors[processor], self.held[processor]
-            works = divided_work(found.seconds, found.results, groups)
+            works = divided_work(found.seconds, found.matches, groups)
             span, load = self.look.span, self.standing.loads.get(processor)
             scale = 1 / span if span else 0.0
             if load is not None and found.seconds:

@@ -4,7 +4,7 @@
 known neither gives nor takes groups. One that holds no groups has nothing to do: its work is 0.
 
 *The work of a group* is not measured, only that of a processor. `divided_work` divides it: the
-share phi = results / (results + rows) goes into matches, the rest into rows, and
+share phi = matches / (matches + rows) goes into what rows find, the rest into the rows, and
 
     work_g = seconds ((1 - phi) rows_g / rows + phi pairs_g / pairs)
 
@@ -28,13 +28,13 @@ class ProcessorLook:
 
     processor: int
     seconds: float | None = None
-    """What joining has taken."""
+    """What joining has taken: its own work, not how long it waited for a core."""
     nbytes: float | None = None
     """What its states hold."""
     rows: int | None = None
     """Stored rows."""
-    results: int | None = None
-    """Results that it has found."""
+    matches: float | None = None
+    """What its joins have looked at and found, results or not, counted as so many rows' work."""
     plan: str = ""
     height: int = 2
     """Levels of joins of its plan."""
@@ -42,7 +42,7 @@ class ProcessorLook:
     """Whether it takes part. One that does not, and still holds groups, gives them away."""
 
     def __post_init__(self) -> None:
-        for name in ("seconds", "nbytes", "rows", "results"):
+        for name in ("seconds", "nbytes", "rows", "matches"):
             _check(f"processor {self.processor}", name, getattr(self, name))
 
 
@@ -176,7 +176,7 @@ def part_of(counts: Sequence[float], stream: int | None, holders: int) -> tuple[
 
 
 def divided_work(
-    seconds: float | None, results: float | None, groups: Sequence[GroupLook]
+    seconds: float | None, matches: float | None, groups: Sequence[GroupLook]
 ) -> list[Work | None]:
     """The work of each of a processor's groups; None where it cannot be told.
 
@@ -191,10 +191,10 @@ def divided_work(
     """
     arrived = [_here(g, g.arrived) for g in groups]
     shares: list[Work | None] = [None] * len(groups)
-    if results is not None and None not in arrived:
+    if matches is not None and None not in arrived:
         came = [sum(rows) for rows in arrived if rows is not None]
         rows = sum(came)
-        phi = results / (results + rows) if results + rows else 0.0
+        phi = matches / (matches + rows) if matches + rows else 0.0
         stored = [_here(g, g.stored) for g in groups]
         found = [pairs_of(rows) for rows in stored if rows is not None]
         if not rows:

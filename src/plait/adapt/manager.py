@@ -59,6 +59,8 @@ class Measured(NamedTuple):
     span: float
     rows: float | None
     """Rows of its groups; of one that is spread, a part."""
+    plan: str = ""
+    """By which this was; what it took by another plan says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def manage(setting: BalanceSetting, manager: Manager, told: Look | MoveEnded) ->
 
     >>> from plait.adapt.balance_policy import BalancePolicy
     >>> from plait.adapt.cluster import GroupLook, Look, ProcessorLook
-    >>> look = Look(10.0, 10.0, (ProcessorLook(0, 8.0, results=0), ProcessorLook(1)), tuple(
+    >>> look = Look(10.0, 10.0, (ProcessorLook(0, 8.0, matches=0), ProcessorLook(1)), tuple(
     ...     GroupLook(g, (0,), (50, 50), (50, 50), nbytes=1e4) for g in range(4)))
     >>> setting = BalanceSetting(window=10.0, policy=BalancePolicy(confirm=1))
     >>> manager, wish, events = manage(setting, Manager(), look)
@@ -185,11 +187,17 @@ def _learnt(
         seconds[p] = took
         if took is None:
             continue
-        past, came = manager.measured.get(p, Measured(0.0, 0.0, 0.0)), rows[p]
+        past, came = manager.measured.get(p), rows[p]
+        if past is not None and past.plan != found.plan:
+            # This look has the end of the old plan, the migration, and the beginning of the new.
+            measured[p] = Measured(0.0, 0.0, 0.0, found.plan)
+            continue
+        past = past or Measured(0.0, 0.0, 0.0)
         measured[p] = Measured(
             keep * past.seconds + took,
             keep * past.span + look.span,
             None if came is None or past.rows is None else keep * past.rows + came,
+            found.plan,
         )
     watched = [t for t in manager.trials if t.began is not None]
     arrived = _came(look, watched)

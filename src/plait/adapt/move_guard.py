@@ -7,7 +7,8 @@ groups that were moved, differ by too much, nothing can be said, and nothing is 
 
 A move *paid* if the saving that was predicted has come true in part. If it has not, the processors
 are left alone for a while. The groups go back only if the slowest now takes more than before by
-the tolerance: going back is not free either.
+the tolerance, and if it is one that took them. A sender that is still the slowest has become slower
+for another reason, and would have to do even more if they came back.
 """
 
 from __future__ import annotations
@@ -149,12 +150,14 @@ def judge_move(trial: MoveTrial, policy: BalancePolicy) -> MoveVerdict:
         if not 1 / policy.comparable <= ratio <= policy.comparable:
             reason = f"{ratio:.2f} times as many rows {what} come as before: cannot be compared"
             return MoveVerdict(True, False, None, predicted, reason)
-    measured = max(trial.seconds.values()) / trial.span / (trial.before * faster)
+    slowest = max(trial.seconds, key=lambda p: (trial.seconds[p], -p))
+    measured = trial.seconds[slowest] / trial.span / (trial.before * faster)
     needed = 1 - policy.worth * (1 - predicted)
     if predicted >= 1:
         needed = predicted + policy.tolerance
     paid = measured <= needed
-    back = not paid and measured > max(1.0, predicted) + policy.tolerance
+    took = any(slowest in m.receivers and slowest not in m.senders for m in trial.moves)
+    back = not paid and took and measured > max(1.0, predicted) + policy.tolerance
     said = "it paid" if paid else "it did not pay" + (", the groups go back" if back else "")
     reason = (
         f"the slowest takes {measured:.2f} times what it did, {predicted:.2f} times was predicted"

@@ -234,7 +234,7 @@ def explain(
     explain_query(inputs, Limits(stats, cpu, memory), as_json=as_json)
 
 
-@app.command()
+@app.command(short_help="Choose a plan for statistics and budgets.")
 def plan(
     query: QueryArgument = None,
     text: TextOption = None,
@@ -262,7 +262,7 @@ def plan(
     raise typer.Exit(choose_plan(inputs, Limits(stats, cpu, memory), as_json=as_json))
 
 
-@app.command()
+@app.command(short_help="Measure what operations cost on this machine.")
 def calibrate(
     out: Annotated[
         Path | None,
@@ -305,7 +305,7 @@ def generate(
     generate_streams(spec, preset, example, seconds, seed, out, format_)
 
 
-@app.command()
+@app.command(short_help="Ask what another policy would have decided.")
 def replay(
     events: Annotated[
         Path,
@@ -398,7 +398,7 @@ def experiment(
     measure("experiment", name, list_, json, plot, option or [])
 
 
-@app.command()
+@app.command(short_help="Let a stopped query go on with more or fewer processors.")
 def rebalance(
     checkpoint: Annotated[
         str, typer.Argument(metavar="CHECKPOINT", help="The query's checkpointLocation.")
@@ -425,7 +425,7 @@ def rebalance(
     run_rebalance(checkpoint, processors, output)
 
 
-@app.command()
+@app.command(short_help="Let a query go on although its question has changed.")
 def upgrade(
     checkpoint: Annotated[
         str, typer.Argument(metavar="CHECKPOINT", help="The query's checkpointLocation.")
@@ -454,7 +454,7 @@ CheckpointArgument = Annotated[
 ]
 
 
-@app.command()
+@app.command(short_help="Show a query on Spark in the browser, live.")
 def console(
     checkpoint: CheckpointArgument,
     port: Annotated[
@@ -474,7 +474,7 @@ def console(
     serve_console(checkpoint, port, control=control)
 
 
-@app.command()
+@app.command(short_help="Write the pictures of the console into one HTML file.")
 def report(
     checkpoint: CheckpointArgument,
     out: Annotated[
@@ -490,7 +490,7 @@ def report(
     write_report(checkpoint, out, overwrite=overwrite)
 
 
-@app.command()
+@app.command(short_help="Remove what failed batches have left in a Delta table.")
 def vacuum(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="The folder of a Delta table.")],
     older_than: Annotated[
@@ -508,7 +508,7 @@ def vacuum(
     run_vacuum(table, older_than, dry_run=dry_run)
 
 
-@app.command()
+@app.command(short_help="Try to make Plait give a wrong answer.")
 def torture(
     host: Annotated[
         Literal["local", "simulated", "spark"],
@@ -540,7 +540,7 @@ def torture(
     run_torture(host, seconds, today if seed is None else seed, case, rows, json)
 
 
-@app.command()
+@app.command(short_help="Print the folder of the Java that Spark runs on here.")
 def java() -> None:
     """Print the folder of the Java that Spark runs on here: export JAVA_HOME=$(plait java)."""
     from plait.hosts.spark.java import provide_java
@@ -548,11 +548,11 @@ def java() -> None:
     print(provide_java())
 
 
-@app.command()
+@app.command(short_help="See a live join change its plan and move its load.")
 def demo(
     seconds: Annotated[
         float, typer.Option(min=1.0, metavar="S", help="Event time to cover.")
-    ] = 110.0,
+    ] = 46.0,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, other rows.")] = 1,
     local: Annotated[
         bool, typer.Option("--local", help="In one process, without Spark and Java.")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from plait.adapt.events import Event
 
 _BAR, _LONGEST = "█", 24
 _PARTS = "▏▎▍▌▋▊▉"
+_NAMED = 6
+"""Groups that are named one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +25,24 @@ class Lap:
     seconds: float
     routed: tuple[int, ...]
     """Rows that came to each processor."""
+    loads: tuple[float, ...] = ()
+    """CPU seconds that the batch took each processor."""
     changes: tuple[str, ...] = ()
     """Changes of plan in this batch, each with its reason."""
     moves: tuple[str, ...] = ()
-    """Partition groups that went elsewhere since the last batch."""
+    """What was decided about partition groups since the last batch, and what became of it."""
 
     @property
-    def shares(self) -> str:
-        """How the rows were divided among processors; empty if there is one."""
-        total = sum(self.routed) or 1
-        return " : ".join(f"{n / total:.0%}" for n in self.routed) if len(self.routed) > 1 else ""
+    def divided(self) -> str:
+        """How rows and work were divided among the processors; empty if there is one."""
+        if len(self.routed) < 2:
+            return ""
+        return f"{_shares(self.routed):<15}{_shares(self.loads)}"
+
+
+def _shares(parts: Sequence[float]) -> str:
+    total = sum(parts) or 1
+    return " : ".join(f"{part / total:4.0%}" for part in parts)
 
 
 Turn = Callable[[int], Lap]
@@ -61,28 +72,51 @@ def changes_of(events: Iterable[Event]) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def moves_of(events: Iterable[Event]) -> tuple[str, ...]:
-    """The moves of partition groups that were carried out.
+def moves_of(events: Iterable[Event], streams: Sequence[str] = ()) -> tuple[str, ...]:
+    """Decisions to move partition groups, each with its reason, and moves that were carried out.
+
+    `streams` are the names of the streams, in the order of the query.
 
     >>> move = {"groups": [3, 5], "senders": [0], "receivers": [1], "protocol": "MSLB"}
+    >>> why = "processor 0 has a load of 0.8, the mean is 0.4; 2 of its groups go to processor 1"
+    >>> decided = {"decision": {"moves": [move], "reasons": [why]}}
+    >>> for text in moves_of([Event("weighed", 7, 0, decided)]):
+    ...     print(text)
+    Processor 0 has a load of 0.8, the mean is 0.4; 2 of its groups go to processor 1: 3, 5.
     >>> moves_of([Event("relocated", 9, 0, {"done": True, "move": move})])
     ('2 partition groups have moved from processor 0 to processor 1, by MSLB.',)
     """
-    return tuple(
-        _moved(event.data["move"])
-        for event in events
-        if event.kind == "relocated" and event.data["done"]
-    )
+    found: list[str] = []
+    for event in events:
+        if event.kind == "relocated" and event.data["done"]:
+            found.append(_moved(event.data["move"]))
+        elif event.kind == "weighed" and event.data["decision"]["moves"]:
+            found.append(_decided(event.data["decision"], streams))
+    return tuple(found)
 
 
-def _moved(move: dict[str, list[int]]) -> str:
-    groups, receivers = move["groups"], move["receivers"]
+def has_moved(text: str) -> bool:
+    """Whether a text of `moves_of` says that a move was carried out."""
+    return " has been " in text or " have been " in text or " moved from " in text
+
+
+def _decided(decision: Mapping[str, Any], streams: Sequence[str]) -> str:
+    """Why groups move, and which."""
+    why = next((r for r in decision["reasons"] if " go" in r or "divided" in r), "")
+    for number, name in enumerate(streams):
+        why = why.replace(f"the rows of stream {number} ", f"its {name} ")
+    groups = [g for move in decision["moves"] for g in move["groups"]]
+    which = ", ".join(map(str, groups[:_NAMED]))
+    more = f" and {len(groups) - _NAMED} more" if len(groups) > _NAMED else ""
+    return f"{why[:1].upper()}{why[1:]}" + (f": {which}{more}." if len(groups) > 1 else ".")
+
+
+def _moved(move: Mapping[str, Any]) -> str:
+    groups, receivers, by = move["groups"], move["receivers"], f"by {move['protocol']}"
     one = len(groups) == 1
     many = f"Partition group {groups[0]} has" if one else f"{len(groups)} partition groups have"
-    by = f"by {move['protocol']}"
     if len(receivers) > 1:
-        every = " and ".join(map(str, receivers))
-        return f"{many} become too hot for one processor: spread over processors {every}, {by}."
+        return f"{many} been spread over processors {' and '.join(map(str, receivers))}, {by}."
     return f"{many} moved from processor {move['senders'][0]} to processor {receivers[0]}, {by}."
 
 

@@ -46,11 +46,13 @@ class _Runner:
     _gate: Semaphore = field(default_factory=lambda: Semaphore(0))
     _done: queue.Queue[tuple[int, float]] = field(default_factory=queue.Queue)
     _over: bool = False
+    _streams: Sequence[str] = ()
     _told: Sequence[Event] = ()
     """The decisions about moves that were told; only the last ones are kept."""
 
     def start(self, asked: Sql, plan: str, scratch: Path) -> None:
         """Start the query; its results go to a folder per batch."""
+        self._streams = asked.query.names
         checkpoint, out = scratch / f"checkpoint-{self.name}", scratch / f"out-{self.name}"
 
         def each(results: Any, batch: int) -> None:
@@ -87,8 +89,9 @@ class _Runner:
             sum(sum(r.late.values()) for r in reports),
             seconds,
             tuple(sum(r.routed.values()) for r in reports),
+            tuple(sum(r.cpu.values()) for r in reports),
             changes_of(event for r in reports for event in r.events),
-            moves_of(fresh),
+            moves_of(fresh, self._streams),
         )
 
     def _progress(self, number: int) -> Any:

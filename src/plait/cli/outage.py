@@ -2,12 +2,13 @@
 
 At first requests are many and errors few. Then requests no longer get through, and errors flood in:
 the streams have exchanged their roles, so the join order that was right is wrong. At last most of
-the errors are of one host, which everybody tries again and again: a hot spot.
+the errors are of one host, which everybody tries again and again: a hot spot. Some requests get
+through to it, and each meets all those errors, so nearly all the work is that of one key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,26 +18,28 @@ import pyarrow.compute as pc
 from plait.workshop.workloads.generate import generate
 from plait.workshop.workloads.specs import Key, Payload, StreamSpec
 
-QUERY = """\
+WINDOW = 2
+"""Seconds."""
+QUERY = f"""\
 SELECT requests.ts, requests.host, requests.millis, metrics.load, errors.allowed
 FROM requests
 JOIN errors  ON errors.host  = requests.host
 JOIN metrics ON metrics.host = requests.host
 WHERE requests.millis * metrics.load > errors.allowed
-WITHIN 5 SECONDS"""
+WITHIN {WINDOW} SECONDS"""
 
 PLAN = "((errors metrics) requests)"
 """Errors are rare at first, so they are joined first."""
-WATERMARK = "2 seconds"
+WATERMARK = "1 second"
 
 _HOSTS = 1000
-_MANY, _FEW, _METRICS = 6000, 10, 4000
+_MANY, _FEW, _METRICS = 15_000, 25, 10_000
 """Rows per second."""
-_BATCHES, _SHORTEST = 22, 0.5
+_BATCHES, _SHORTEST = 23, 0.5
 """Batches of a run, and the seconds that one has at least."""
 _HOT_HOST = "host-007"
-_HOT = {"requests": 0.2, "errors": 3500, "metrics": 4}
-"""Rows per second that go to the hot host."""
+_HOT = {"requests": 4, "errors": 11_000}
+"""Rows per second of the hot host, from some time on: nearly half of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +51,17 @@ class Outage:
     @property
     def silent(self) -> float:
         """Requests no longer get through."""
-        return self.seconds * 3 / 11
+        return self.seconds * 4 / _BATCHES
 
     @property
     def flooded(self) -> float:
         """Errors flood in."""
-        return self.seconds * 4 / 11
+        return self.seconds * 6 / _BATCHES
 
     @property
     def hot(self) -> float:
         """Most errors are of one host."""
-        return self.seconds * 7 / 11
+        return self.seconds * 11 / _BATCHES
 
     @property
     def batch(self) -> float:
@@ -75,7 +78,7 @@ def streams(course: Outage, seed: int) -> dict[str, pa.Table]:
             host,
             (Payload("millis", "double", 0, 1000),),
             ((0, _MANY), (course.silent, _FEW)),
-            disorder=2,
+            disorder=0.8,
             out_of_order=0.2,
         ),
         StreamSpec(
@@ -83,20 +86,18 @@ def streams(course: Outage, seed: int) -> dict[str, pa.Table]:
             host,
             (Payload("allowed", "double", 900, 1000),),
             ((0, _FEW), (course.flooded, _MANY)),
-            disorder=1,
+            disorder=0.4,
             out_of_order=0.1,
         ),
         StreamSpec("metrics", host, (Payload("load", "double", 0, 1),), _METRICS),
     )
     tables = generate(described, course.seconds, seed)
     first = min(int(pc.min(table["ts"]).cast(pa.int64()).as_py()) for table in tables.values())
-    return {
-        name: _named(table, first + round(course.hot * 1e6), _HOT[name], [seed, number])
-        for number, (name, table) in enumerate(tables.items())
-    }
+    hot = first + round(course.hot * 1e6)
+    return {name: _named(table, hot, _HOT.get(name, 0), seed) for name, table in tables.items()}
 
 
-def _named(table: pa.Table, hot: int, rate: float, seed: list[int]) -> pa.Table:
+def _named(table: pa.Table, hot: int, rate: float, seed: int) -> pa.Table:
     """With names of hosts, and so many rows a second of the hot one from a time on."""
     numbers = pc.utf8_slice_codeunits(table["host"], 1).cast(pa.int64()).to_numpy()
     times = table["ts"].cast(pa.int64()).to_numpy()
@@ -129,3 +130,24 @@ def cut_arrivals(tables: Mapping[str, pa.Table], batch_seconds: float) -> list[d
         }
         for b in range(len(ends))
     ]
+
+
+def within_reach(tables: Mapping[str, pa.Table], seconds: float) -> Iterator[dict[str, pa.Table]]:
+    """The requests of so many seconds at a time, with all rows that a result could have with them.
+
+    Each result has one request, so it is found in one of these parts.
+    """
+    times = {name: table["ts"].cast(pa.int64()) for name, table in tables.items()}
+    first = min(int(pc.min(column).as_py()) for column in times.values() if len(column))
+    last = max(int(pc.max(column).as_py()) for column in times.values() if len(column))
+    width, reach = round(seconds * 1e6), round(WINDOW * 1e6)
+    for begin in range(first, last + 1, width):
+        yield {
+            name: table.filter(
+                pc.and_(
+                    pc.greater_equal(times[name], begin - (0 if name == "requests" else reach)),
+                    pc.less(times[name], begin + width + (0 if name == "requests" else reach + 1)),
+                )
+            )
+            for name, table in tables.items()
+        }

@@ -8,6 +8,11 @@ a stream that is divided among processors are added up, and of copies the larges
 rows that a group has stored are those that came within the last window and delay. Its bytes are
 that many rows of the mean size.
 
+*Work* is what the tasks took of a core: a task that had to wait for one has no more work for it.
+Much of it may go into rows that a condition drops, so results do not tell how much goes into
+matches. What lookups visited does: chains are ordered by time, so almost all that they visit is
+combined and checked. Both are counted as so many rows' work, by the calibrated costs.
+
 *Time* is how far the least watermark has come since the first report, in seconds.
 """
 
@@ -22,11 +27,14 @@ import numpy.typing as npt
 
 from plait.adapt.cluster import GroupLook, Look, ProcessorLook
 from plait.node.report import Report
+from plait.node.work import WORK
+from plait.optimize.costs import DEFAULT, Costs
 from plait.query.query import Query
 from plait.route.table import Table
 
 Counts = npt.NDArray[np.int64]
 _SECOND = 1_000_000
+_VISITED = WORK.index("visited")
 
 
 @dataclass(slots=True)
@@ -34,7 +42,7 @@ class _Since:
     """What a processor has done since the last look."""
 
     seconds: float = 0.0
-    results: int = 0
+    matches: float = 0.0
     last: Report | None = None
 
 
@@ -45,6 +53,7 @@ class Looks:
     query: Query
     groups: int
     processors: int
+    costs: Costs = DEFAULT
     _began: int | None = None
     _now: int = 0
     """The least watermark, in microseconds."""
@@ -85,11 +94,10 @@ class Looks:
         self._began = self._now if self._began is None else self._began
         for report in [] if first else reports:  # how long the first took to come is not known
             since = self._since.setdefault(report.processor, _Since())
-            stages = dict(report.seconds)
-            if report.rebuilt:  # that is the price of a restart, not of the groups
-                stages.pop("prepare", None)
-            since.seconds += sum(stages.values())
-            since.results += report.results
+            stages = report.cpu or report.seconds
+            # To prepare is the price of a restart or of a move, not of the groups.
+            since.seconds += sum(took for stage, took in stages.items() if stage != "prepare")
+            since.matches += report.results + self._visited(report)
             since.last = report
         came = self._counted(reports, dict(table.spread))
         if not first:
@@ -122,7 +130,7 @@ class Looks:
             since.seconds,
             float(last.state_bytes),
             last.state_rows,
-            since.results,
+            since.matches,
             last.plan,
             active=active,
         )
@@ -142,6 +150,12 @@ class Looks:
             )
             for g, holders in enumerate(table.places)
         )
+
+    def _visited(self, report: Report) -> float:
+        """What lookups have visited, as so many rows' work."""
+        costs, visited = self.costs, sum(done[_VISITED] for done in report.work.values())
+        row = costs.arrive + costs.insert + costs.delete + costs.probe
+        return visited * (costs.visit + costs.match + 2 * costs.carry) / row if row else 0.0
 
     def _row_size(self, stored: Counts) -> float | None:
         """Bytes of state for each stored row, combined tuples included."""

@@ -88,7 +88,7 @@ def placement(look: Look, table: Table) -> Placement:
     unknown: set[int] = set()
     for processor in look.processors:
         groups = held[processor.processor]
-        shares = divided_work(processor.seconds, processor.results, groups)
+        shares = divided_work(processor.seconds, processor.matches, groups)
         for group, found in zip(groups, shares, strict=True):
             if found is None:
                 unknown.add(group.group)

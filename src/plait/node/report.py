@@ -76,6 +76,9 @@ class Report:
     unwritten: dict[str, int] = field(default_factory=dict)
     """Reports and event logs of earlier batches that could not be written, since it was told."""
     seconds: dict[str, float] = field(default_factory=dict)
+    """How long each stage of the batch took."""
+    cpu: dict[str, float] = field(default_factory=dict)
+    """What the stages took of a core, without waiting for one: what the batch's work is."""
     total: dict[str, Any] = field(default_factory=dict)
     """The fields in `SUMMED`, added up over all batches of the checkpoint, this one included."""
 

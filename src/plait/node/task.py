@@ -135,8 +135,7 @@ class Task:
 
     def run(self, batch: Batch, told: Told) -> Iterator[pa.RecordBatch | Aside | Report]:
         """Join one batch; yields results, rows set aside, and at the end the report."""
-        wall = told.clock.wall
-        began = wall()
+        laps = [_now(told.clock)]
         header, live, rebuilt = self._open()
         table = self._table(told)
         check_table(batch, table)
@@ -154,9 +153,9 @@ class Task:
                 every_batch=True,
             )
             node.moving = entered.moving
-            ready = wall()
+            laps.append(_now(told.clock))
             yield from self._found(node.step(batch, told.epoch))
-            joined = wall()
+            laps.append(_now(told.clock))
             live.engine, live.token = node.engine, told.token
             report = node.report
             report.rebuilt = rebuilt
@@ -168,11 +167,8 @@ class Task:
             self._answer(node, live, batch, entered, told)
             report.state_rows = sum(s.rows for s in node.engine.sizes())
             report.state_bytes = node.engine.nbytes
-            report.seconds = {
-                "prepare": ready - began,
-                "join": joined - ready,
-                "write": wall() - joined,
-            }
+            laps.append(_now(told.clock))
+            report.seconds, report.cpu = (_stages(times) for times in zip(*laps, strict=True))
             report.total = added(header.total, report)
             checksum = _checksum(self.contract.to_json(), live.segments)
             self.store.write_header(node.header(told.token, checksum).to_json())
@@ -421,6 +417,16 @@ class Task:
         self.store.write_segment(segment, lane, newest, body)
         live.segments.append((segment, lane, newest))
         return len(body)
+
+
+def _now(clock: Clock) -> tuple[float, float]:
+    return clock.wall(), clock.cpu()
+
+
+def _stages(times: Sequence[float]) -> dict[str, float]:
+    """How long each stage of a batch was, by when it began and when the last one ended."""
+    stages = ("prepare", "join", "write")
+    return {stage: b - a for stage, a, b in zip(stages, times, times[1:], strict=False)}
 
 
 def _checksum(contract: str, segments: Iterable[tuple[int, int, int]]) -> int:

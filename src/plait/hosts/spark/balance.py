@@ -69,10 +69,11 @@ class Balancer:
         self._join = join
         self._moves = Moves(join.routing, join.control, query)
         table, processors = self._moves.table, join.routing.processors
-        self._looks = Looks(join.query, len(table.places), processors)
+        costs = load()
+        self._looks = Looks(join.query, len(table.places), processors, costs)
         life = self._looks.life
         self._setting = BalanceSetting(
-            self._looks.window or life, policy or BalancePolicy(), MoveCosts.of(load()), purge=life
+            self._looks.window or life, policy or BalancePolicy(), MoveCosts.of(costs), purge=life
         )
         self._manager = Manager()
         self._sent: dict[int, tuple[int, int]] = {}

@@ -143,7 +143,7 @@ class StatisticalCluster:
                     p,
                     float(loads[p]) * span,
                     float(held[p]) * window * _TUPLE,
-                    results=round(float(held[p]) * span),
+                    matches=round(float(held[p]) * span),
                 )
                 for p in range(self.machines)
             ),
