@@ -606,7 +606,9 @@ def _dialect(sources: Iterable[Any]) -> Dialect:
             kind = session.conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ")
             zone = zone_named(str(session.conf.get("spark.sql.session.timeZone")))
             ansi = str(session.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
-            return Dialect(zone, kind != "TIMESTAMP_NTZ", ansi)
+            from plait.hosts.spark.java import writes_shortest
+
+            return Dialect(zone, kind != "TIMESTAMP_NTZ", ansi, writes_shortest(session))
     return PLAIN
 
 

@@ -12,8 +12,10 @@ from plait.node.upgrade import AGREED, GOES_ON, REFUSED, changes, check_contract
 from plait.plan.examples import clique
 from plait.plan.examples import trades_quotes_news as query
 from plait.query.bounds import Bounds
+from plait.query.dialect import Dialect
 from plait.query.expr import Column
 from plait.query.query import NEVER_LATE, Field, Output, Query, Stream
+from plait.query.sql import parse_output
 from plait.route.routing import route
 
 
@@ -157,6 +159,21 @@ def test_columns_that_were_not_kept_are_null_in_earlier_rows() -> None:
     }
     fewer = judged(replace(query, select=(*query.select, more)), query)
     assert fewer["trades.size"] == ("int64", "not kept", AGREED)
+
+
+def test_another_java_is_another_output_where_numbers_are_written() -> None:
+    """Java 19 writes shorter digits: results change where a number becomes text, and only there."""
+
+    def asked(text: str, *, shortest: bool) -> Query:
+        dialect = Dialect("UTC", shortest=shortest)
+        return replace(query, select=tuple(parse_output(text, query.streams, dialect)))
+
+    for text in ("CAST(trades.price AS STRING) AS p", "round(trades.price, -22) AS p"):
+        found = judged(asked(text, shortest=False), asked(text, shortest=True))
+        assert set(found) == {"output"} and found["output"][2] == AGREED
+        assert "java17_" in found["output"][0] and "java17_" not in found["output"][1]
+    same = "trades.price + 1 AS p, trades.sym"
+    assert not judged(asked(same, shortest=False), asked(same, shortest=True))
 
 
 def test_the_order_of_the_output_is_part_of_it() -> None:

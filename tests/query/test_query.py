@@ -99,6 +99,12 @@ def test_names_that_mean_nothing(
 JOINED: list[Expr] = [eq("a.k", "b.k")]
 
 
+def _lists(stream: Stream) -> Stream:
+    """The stream, with lists as keys."""
+    others = tuple(field for field in stream.fields if field.name != "k")
+    return replace(stream, fields=(Field("k", pa.list_(pa.int64())), *others))
+
+
 @pytest.mark.parametrize(
     ("streams", "conditions", "bounds", "select", "type_", "message"),
     [
@@ -116,6 +122,8 @@ JOINED: list[Expr] = [eq("a.k", "b.k")]
          "the watermark delay of 'b' is negative; give a length of time >= 0"),
         ([A, B], [eq("a.k", "b.s")], WITHIN, (), errors.TypeMismatch,
          "a.k is int64 and b.s is string: they can never be equal; cast one of them"),
+        ([_lists(A), _lists(B)], JOINED, WITHIN, (), errors.TypeMismatch,
+         "values of type list<item: int64> are no join keys in Plait; make a column of what they"),
         ([A, B], [*JOINED, gt("a.s", 3)], WITHIN, (), errors.TypeMismatch,
          "a.s > 3 has no meaning: a.s is string and 3 is int64"),
         ([A, B], [*JOINED, Column("a", "k")], WITHIN, (), errors.TypeMismatch,

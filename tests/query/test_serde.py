@@ -183,6 +183,7 @@ def test_round_trip_of_every_operator() -> None:
         "width_bucket": (k, two, k, two),
         **dict.fromkeys(("md5", "sha1", "crc32", "base64"), (s,)),
         "plus_days": (ts, Literal(dt.timedelta(days=1), pa.duration("us"))),
+        **dict.fromkeys(("java17_text", "java17_round"), (Cast(k, pa.float64()),)),
         "java_integer": (k, Literal(32, pa.int64())),
         "like": (s, Literal("a%", pa.string())),
         "concat": (s, s, s),

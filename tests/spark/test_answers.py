@@ -2,14 +2,12 @@
 
 Every case is evaluated by Spark SQL and by Plait over the same awkward rows, in three time zones,
 with ANSI on and off. Where Spark fails on a row, Plait has null. What Plait refuses by name is
-counted as refused. Everything else must be equal; `KNOWN` lists what is not, with the reason, and
-may not grow stale.
+counted as refused. Everything else must be equal.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
@@ -23,6 +21,7 @@ from pyspark.sql import SparkSession
 from tests.spark.answering import COLUMNS, ROWS, Case, cases, names_of
 
 from plait.errors import PlaitError
+from plait.hosts.spark.java import writes_shortest
 from plait.hosts.spark.schemas import arrow_schema, conform
 from plait.query.dialect import Dialect
 from plait.query.evaluate import evaluate
@@ -35,11 +34,6 @@ ZONES = ("UTC", "Europe/Berlin", "America/St_Johns")
 AT_ONCE = 100
 README = Path(__file__).parents[2] / "README.md"
 PAGE = README.parent / "docs" / "spark-answers.md"
-
-KNOWN = {
-    r"(TRY_)?CAST\(f64 AS STRING\)": "Java before 19 does not always write the shortest text",
-}
-"""What differs from Spark, and why."""
 
 
 def seen(value: Any) -> Any:
@@ -115,10 +109,11 @@ def test_differential_spark_answers(
         rows = conform(frame.toArrow().combine_chunks().to_batches()[0], schema)
         stream = Stream("t", tuple(Field(f.name, f.type) for f in schema), "ts")
         session.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
+        dialect = Dialect(zone, ansi=ansi, shortest=writes_shortest(session))
         ours: dict[Case, list[Any]] = {}
         for case in cases():
             try:
-                (output,) = parse_output(f"{case.text} AS x", [stream], Dialect(zone, ansi=ansi))
+                (output,) = parse_output(f"{case.text} AS x", [stream], dialect)
             except PlaitError:
                 counts[case.kind, "refused by name"] += 1
                 continue
@@ -144,13 +139,8 @@ def test_differential_spark_answers(
         print(f"  {kind}: {verdicts}")
     for text, differences in sorted(wrong.items()):
         print(f"  {text}: {'; '.join(differences[:3])}")
-    unknown = {t: d for t, d in wrong.items() if not any(re.fullmatch(k, t) for k in KNOWN)}
-    assert not unknown
+    assert not wrong
     assert not refused
-    if zones != ZONES:
-        return
-    stale = [k for k in KNOWN if not any(re.fullmatch(k, text) for text in wrong)]
-    assert not stale, "these are equal now; take them out of the list"
 
 
 def test_every_function_is_compared() -> None:

@@ -21,12 +21,15 @@ class Dialect:
 
     `zone` is the session's time zone, None where there is no session. `instants` says whether the
     type TIMESTAMP means instants (`spark.sql.timestampType`), and `ansi` whether a number that does
-    not fit is an error, which is null here (`spark.sql.ansi.enabled`).
+    not fit is an error, which is null here (`spark.sql.ansi.enabled`). `shortest` says whether
+    floating-point numbers are written with the fewest digits that tell them apart, as by Java 19
+    and later.
     """
 
     zone: str | None = None
     instants: bool = True
     ansi: bool = True
+    shortest: bool = True
 
     @property
     def timestamp_zone(self) -> str | None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -135,3 +136,20 @@ def test_an_old_java_is_named(
 def test_the_command_prints_it(packaged: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["java"]) == 0
     assert capsys.readouterr().out == f"{java.launcher_home(packaged)}\n"
+
+
+@pytest.mark.parametrize(("text", "shortest"), [("2.0E23", True), ("1.9999999999999998E23", False)])
+def test_a_session_is_asked_once_how_its_java_writes_numbers(text: str, shortest: bool) -> None:
+    class Session:
+        asked = 0
+
+        def sql(self, query: str) -> Session:
+            self.asked += 1
+            return self
+
+        def collect(self) -> list[tuple[str]]:
+            return [(text,)]
+
+    session: Any = Session()
+    assert [java.writes_shortest(session) for _ in range(2)] == [shortest] * 2
+    assert session.asked == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 
@@ -101,3 +103,26 @@ def test_what_would_differ_is_refused(text: str, name: str) -> None:
 
 def test_constants_with_a_type_are_constants() -> None:
     assert value("l IN (1L, 9223372036854775807L)", BERLIN) is True
+
+
+@pytest.mark.parametrize(
+    ("text", "older", "newer"),
+    [
+        ("CAST(2e23 AS STRING)", "1.9999999999999998E23", "2.0E23"),
+        ("string(2e23)", "1.9999999999999998E23", "2.0E23"),
+        ("concat('=', 2e23)", "=1.9999999999999998E23", "=2.0E23"),
+        ("concat_ws('-', 2e23, 1)", "1.9999999999999998E23-1", "2.0E23-1"),
+        ("CAST(2e23 AS DECIMAL(38, 0))", Decimal("199999999999999980000000"), Decimal(2 * 10**23)),
+        ("round(5e22, -23)", 0.0, 1e23),
+        ("bround(5e22, -22)", 5e22, 5e22),
+        ("CAST(f AS STRING)", "0.1", "0.1"),
+        ("CAST(f AS DECIMAL(20, 18))", *[Decimal("0.100000001490116120")] * 2),
+        ("CAST(x AS STRING)", "NaN", "NaN"),
+        ("CAST(x AS DECIMAL(20, 18))", None, None),
+    ],
+)
+def test_the_digits_are_those_of_the_sessions_java(text: str, older: object, newer: object) -> None:
+    for ansi in (True, False):
+        assert value(text, Dialect("UTC", ansi=ansi, shortest=False)) == older
+        assert value(text, Dialect("UTC", ansi=ansi)) == newer
+    assert value(text, PLAIN) == newer

@@ -79,6 +79,7 @@ BY_HAND: list[tuple[Expr, list[object]]] = [
     (Call("not", (_col("b"),)), [False, True, None, False, True, False, None]),
     (Call("in", (_col("i"), _int(1), _lit(None, pa.int64()))), [None, yes, *[None] * 5]),
     (Call("floor", (_col("x"),)), [0, 0, None, None, 2, None, None]),
+    (Call("java17_round", (_col("y"),)), [2.0, 0.0, 2.0, -math.inf, -3.0, 1.0, NAN]),
     (Call("round", (_col("y"),)), [2.0, 0.0, 2.0, -math.inf, -3.0, 1.0, NAN]),
     (Call("greatest", (_col("x"), _col("y"))), [1.5, 0.0, NAN, math.inf, 2.5, 1.0, NAN]),
     (Call("least", (_col("i"), _col("j"))), [0, 0, -7, -1, -(2**63), 5, 3]),

@@ -20,12 +20,15 @@ from plait.query.values.functions import FUNCTIONS
 from plait.workshop.oracle import scalar_functions
 from plait.workshop.oracle.scalar import compiled, inward, outward, python_values
 
+FLOAT = pa.float32()
 COLUMNS: dict[str, pa.Array] = {
     "I": pa.array([0, 1, -7, 2**63 - 1, -(2**63), None, 3, 100]),
     "J": pa.array([2, 0, 3, -1, -(2**31), 5, None, 31], pa.int32()),
     "Y": pa.array([-1, 127, -128, 0, None, 5, 6, 7], pa.int8()),
     "K": pa.array([1, 2, 0, -1, 5, -2, 3, None]),
     "X": pa.array([0.0, -0.0, math.nan, math.inf, 2.5, None, -1e30, -3.5]),
+    "Z": pa.array([2e23, 8.5e22, 5e-324, 1e-323, None, -(2.0**60), 2.0**-1022, -0.001]),
+    "F": pa.array([2.0**-44, 9.671394e24, 2.0**62, None, -0.1, 1e-44, 4.7529286e25, 1e10], FLOAT),
     "D": pa.array(
         [*map(Decimal, ("0", "1.5", "-2.5", "0.05", "99.95", "0.15")), None, Decimal("-7.25")],
         pa.decimal128(7, 2),
@@ -73,6 +76,8 @@ CASES: dict[str, list[tuple[object, ...]]] = {
     "mul_wrapping": [("I", "J"), ("I", 2**62)],
     "sub_wrapping": [("I", "J"), (0, "I")],
     "java_integer": [("I", 8), ("X", 64), ("X", 8), ("D", 8), ("S", 32), ("W", 8)],
+    "java17_bround": [("X",), ("X", 1), ("Z", -22), ("Z",), ("Z", 1)],
+    "java17_text": [("X",), ("Z",), ("F",)],
     "instant_at": [("I",), ("J",)],
     "plus_days": [("U", dt.timedelta(days=2, hours=1)), ("V", dt.timedelta(hours=-30))],
     "isnan": [("X",), ("I",)],
@@ -189,7 +194,7 @@ def test_every_function_has_a_definition_and_cases() -> None:
     known = {*scalar_functions.STRICT, *scalar_functions.LAZY}
     earlier = {
         *("abs", "ceil", "coalesce", "concat", "floor", "greatest", "least", "length", "lower"),
-        *("round", "substring", "unix_micros", "upper"),
+        *("java17_round", "round", "substring", "unix_micros", "upper"),
     }
     assert known | earlier == set(FUNCTIONS)
     assert set(CASES) == known

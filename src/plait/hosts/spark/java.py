@@ -20,10 +20,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from plait.errors import MissingRequirement, StorageError
 from plait.files.private import is_private, open_beside, remove_private
 from plait.optimize.costs import user_cache
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 OLDEST = 17
 """The oldest Java that Spark 4 runs on."""
@@ -44,6 +49,9 @@ for argument do
 done
 exec {java} "$@"
 """
+
+_ASKED: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
+"""What sessions have answered."""
 
 Ask = Callable[[str], str]
 """What a Java of that path or name says of itself; OSError where there is none."""
@@ -88,6 +96,18 @@ def provide_java() -> str:
         raise MissingRequirement(f"Spark needs Java {OLDEST} or newer, and {found}", remedy=_REMEDY)
     os.environ["JAVA_HOME"] = home = str(launcher_home(runtime))
     return home
+
+
+def writes_shortest(session: SparkSession) -> bool:
+    """Whether the session's Java writes floating-point numbers with the fewest digits.
+
+    Java 19 and later do (`plait.query.values.older_digits` is what others do). The session is asked
+    once, for a constant, which Spark computes on its driver.
+    """
+    if session not in _ASKED:
+        text = session.sql("SELECT CAST(2E23D AS STRING)").collect()[0][0]
+        _ASKED[session] = text == "2.0E23"
+    return _ASKED[session]
 
 
 def missing() -> str:

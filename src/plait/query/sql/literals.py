@@ -17,6 +17,7 @@ from plait.query.expr import Cast, Column, Expr, Literal
 from plait.query.sql.source import SqlText
 from plait.query.values.convert import convert, has_zone
 from plait.query.values.forms import Unfit, is_bytes, is_number, is_text
+from plait.query.values.java import text_of
 
 _D = exp.DataType.Type
 _TYPES = {
@@ -111,7 +112,7 @@ def cast(
     if typed and zone is None and isinstance(operand.value, str) and has_zone(operand.value):
         target = pa.timestamp("us", "UTC") if pa.types.is_timestamp(target) else target
     try:
-        value = convert(pa.scalar(operand.value, operand.type), target)
+        value = convert(_constant(operand, target, source.dialect.shortest), target)
     except Unfit:
         return Cast(operand, target)
     if typed and not value.is_valid and operand.value is not None:
@@ -124,6 +125,15 @@ def cast(
     if pa.types.is_timestamp(target) and target.tz is not None:
         value, target = convert(value, _INSTANT), _INSTANT
     return Literal(value.as_py(), target)
+
+
+def _constant(operand: Literal, target: pa.DataType, shortest: bool) -> pa.Scalar:
+    """The constant, as an older Java writes it on its way to a text or a decimal."""
+    value = pa.scalar(operand.value, operand.type)
+    written = is_text(target) or pa.types.is_decimal(target)
+    if shortest or not written or not pa.types.is_floating(operand.type):
+        return value
+    return text_of(value if is_text(target) else convert(value, pa.float64()))
 
 
 def _clock_and_number(*types: pa.DataType) -> bool:

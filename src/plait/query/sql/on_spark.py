@@ -6,6 +6,8 @@ On Spark, Spark's answer is the answer:
 - INT and smaller types are computed as such, and FLOAT in 32 bits;
 - with `spark.sql.ansi.enabled` what does not fit is an error there and null here; without it, it
   wraps around, is cut off, or is the largest number, as in Java;
+- where Java is older than 19, floating-point numbers become text, decimals and rounded numbers by
+  the digits that it writes, which are not always the shortest;
 - the difference of two instants is that of what clocks show, and a day is one of the calendar.
 
 This is a pass over finished expressions: bounds on event times and the names of result columns come
@@ -50,6 +52,7 @@ class _Meaning:
         self.lookup = lookup
         self.zone = dialect.zone
         self.ansi = dialect.ansi
+        self.shortest = dialect.shortest
 
     def of(self, expr: Expr) -> Expr:
         match expr:
@@ -81,6 +84,12 @@ class _Meaning:
             return self.moments(call, kinds)
         if call.op in COMPARISONS or call.op == "in":
             return self.floats(call, kinds)
+        if not self.shortest and any(map(pt.is_floating, kinds)):
+            if call.op in ("concat", "concat_ws"):
+                return Call(call.op, tuple(map(self.written, call.args, kinds)))
+            if call.op in ("round", "bround"):
+                rounded = Call(f"java17_{call.op}", call.args)
+                return Cast(rounded, pa.float32()) if kinds[0] == pa.float32() else rounded
         if call.op in ("ceil", "floor") and any(map(pt.is_floating, there)):
             return self.whole(call)
         return self.typed(call)
@@ -165,6 +174,12 @@ class _Meaning:
         source = self.kind(operand)
         if pt.is_timestamp(target) and target.tz is not None and pt.is_integer(source):
             return Cast(Call("instant_at", (operand,)), target)
+        if not self.shortest and pt.is_floating(source):
+            if is_text(target):
+                return self.written(operand, source)
+            if pt.is_decimal(target):
+                # Spark reads the text of the number as a double, also that of a FLOAT.
+                return Cast(self.written(Cast(operand, pa.float64()), pa.float64()), target)
         lenient = not (self.ansi or checked)
         convertible = (
             pt.is_integer(source)
@@ -175,6 +190,10 @@ class _Meaning:
         if lenient and target in _WIDTH and convertible and source != target:
             return Call("java_integer", (operand, Literal(_WIDTH[target], pa.int64())))
         return Cast(operand, target)
+
+    def written(self, expr: Expr, kind: pa.DataType) -> Expr:
+        """A floating-point number as the text that an older Java gives it; others as they are."""
+        return Call("java17_text", (expr,)) if pt.is_floating(kind) else expr
 
     def moments(self, call: Call, kinds: Sequence[pa.DataType]) -> Expr:
         """Instants by what clocks show: their difference, and days that are added."""

@@ -6,6 +6,7 @@ Null where SQL would fail: a zero divisor, an integer or a time beyond 64 bits.
 from __future__ import annotations
 
 import decimal
+from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
@@ -244,8 +245,10 @@ def whole(op: str, value: Value) -> Value:
     raise Unfit("only numbers are rounded; cast it to a number")
 
 
-def round_half_up(value: Value, digits: Value | None = None) -> Value:
-    """Rounded to `digits` after the point, a half away from zero.
+def round_half_up(
+    value: Value, digits: Value | None = None, written: Callable[[float], Decimal] = shortest
+) -> Value:
+    """Rounded to `digits` after the point, a half away from zero; a double as it is written.
 
     >>> round_half_up(pa.array([2.5, -2.5, 2.675]), None).to_pylist()
     [3.0, -3.0, 3.0]
@@ -256,12 +259,12 @@ def round_half_up(value: Value, digits: Value | None = None) -> Value:
     if pt.is_null(value.type):
         return pc.cast(value, pa.int64())
     if isinstance(value, pa.Scalar):
-        return round_half_up(pa.repeat(value, 1), digits)[0]
+        return round_half_up(pa.repeat(value, 1), digits, written)[0]
     if pt.is_integer(value.type):
         value = convert(value, pa.int64())
         return value if places >= 0 else _round_integers(value, -places)
     if pt.is_floating(value.type):
-        return _round_doubles(to_double(value), places)
+        return _round_doubles(to_double(value), places, written)
     if pt.is_decimal(value.type):
         return decimal_round(value, max(-38, min(38, places)))
     raise Unfit("only numbers are rounded; cast it to a number")
@@ -300,7 +303,7 @@ def _inside(size: int, signed: int) -> int | None:
     return number if _SMALLEST <= number < -_SMALLEST else None
 
 
-def _round_doubles(value: pa.Array, places: int) -> pa.Array:
+def _round_doubles(value: pa.Array, places: int, written: Callable[[float], Decimal]) -> pa.Array:
     numbers = floats(value)
     if abs(places) > 22:
         result = numbers.copy()
@@ -308,7 +311,7 @@ def _round_doubles(value: pa.Array, places: int) -> pa.Array:
     else:
         result, doubtful = _nearest(numbers, places)
     for i in np.flatnonzero(doubtful & ~missing(value)):
-        near = shortest(numbers[i]).quantize(Decimal(1).scaleb(-places), context=WIDE)
+        near = written(float(numbers[i])).quantize(Decimal(1).scaleb(-places), context=WIDE)
         result[i] = float(near) + 0.0
     return masked(result, pa.float64(), value)
 

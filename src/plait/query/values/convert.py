@@ -36,6 +36,7 @@ from plait.query.values.forms import (
     masked,
     unscaled,
 )
+from plait.query.values.older_digits import older_digits
 
 EXACT = decimal.Context(prec=160, rounding=decimal.ROUND_HALF_UP, Emax=10_000, Emin=-10_000)
 """Enough digits for every product and quotient of two decimals."""
@@ -113,6 +114,18 @@ def fitted(value: Decimal, precision: int, scale: int) -> Decimal | None:
 def shortest(number: float) -> Decimal:
     """The shortest decimal that is read back as this double."""
     return Decimal(repr(float(number)))
+
+
+def as_java_17_writes(number: float) -> Decimal:
+    """The decimal that Java 17 writes for this double.
+
+    >>> as_java_17_writes(-2e23)
+    Decimal('-1.9999999999999998E+23')
+    """
+    if number == 0 or not math.isfinite(number):
+        return shortest(number)
+    digits, place = older_digits(abs(number))
+    return Decimal(f"{'-' if number < 0 else ''}{digits[0]}.{digits[1:]}E{place}")
 
 
 def rescale(value: Value, target: pa.DataType) -> Value:

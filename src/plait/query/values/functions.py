@@ -26,7 +26,7 @@ from plait.query.values import (
     text,
 )
 from plait.query.values.compare import extreme
-from plait.query.values.convert import convert
+from plait.query.values.convert import as_java_17_writes, convert
 from plait.query.values.forms import Value
 from plait.query.values.unify import unify
 
@@ -85,6 +85,10 @@ FUNCTIONS: dict[str, Function] = {
     "java_integer": Function(java.integer_of, 2, 2),
     "mul_wrapping": Function(partial(java.wrapping, "mul"), 2, 2),
     "sub_wrapping": Function(partial(java.wrapping, "sub"), 2, 2),
+    # what Java 17 and 18 make of floating-point numbers
+    "java17_bround": Function(partial(numbers.round_half_even, written=as_java_17_writes), 1, 2),
+    "java17_round": Function(partial(arithmetic.round_half_up, written=as_java_17_writes), 1, 2),
+    "java17_text": Function(java.text_of),
     # strings
     "ascii": Function(strings.ascii_code),
     "bit_length": Function(strings.bit_length),

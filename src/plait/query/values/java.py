@@ -1,6 +1,7 @@
-"""Integers as Java has them: what does not fit wraps around, is cut off, or is the largest one.
+"""Numbers as Java has them.
 
-Spark computes so where `spark.sql.ansi.enabled` is off.
+Integers that do not fit wrap around, are cut off, or are the largest one: Spark computes so where
+`spark.sql.ansi.enabled` is off. Floating-point numbers have texts that depend on Java's version.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from plait.query.values.convert import to_double
+from plait.query.values.float_text import float_text
 from plait.query.values.forms import (
     Floats,
     Ints,
@@ -32,6 +34,19 @@ from plait.query.values.forms import (
 _TYPES = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _TEXT = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?")
 _SPACES = "".join(map(chr, range(33)))
+
+
+def text_of(value: Value) -> Value:
+    """A floating-point number as Java 17 and 18 write it.
+
+    >>> text_of(pa.array([2e23])).to_pylist()
+    ['1.9999999999999998E23']
+    """
+    if not pt.is_floating(value.type):
+        raise Unfit("only floating-point numbers are written so; cast it to DOUBLE")
+    if isinstance(value, pa.Scalar):
+        return text_of(pa.repeat(value, 1))[0]
+    return float_text(value, older=True)
 
 
 def wrapping(op: str, left: Value, right: Value) -> Value:

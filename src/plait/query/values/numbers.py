@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -76,8 +77,10 @@ def scaled(factor: float, value: Value) -> Value:
     return pc.multiply(as_double(value), pa.scalar(factor))
 
 
-def round_half_even(value: Value, digits: Value | None = None) -> Value:
-    """Rounded to `digits` after the point, a half to the even digit.
+def round_half_even(
+    value: Value, digits: Value | None = None, written: Callable[[float], Decimal] = shortest
+) -> Value:
+    """Rounded to `digits` after the point, a half to the even digit; a double as it is written.
 
     >>> round_half_even(pa.array([2.5, 3.5])).to_pylist()
     [2.0, 4.0]
@@ -91,7 +94,7 @@ def round_half_even(value: Value, digits: Value | None = None) -> Value:
             return whole
         return by_row(lambda n: _inside(round(n, places)), pa.int64(), whole)
     if pt.is_floating(value.type):
-        return by_row(lambda x: _even(x, places), value.type, value)
+        return by_row(lambda x: _even(x, places, written), value.type, value)
     if pt.is_decimal(value.type):
         type_ = rounded_type(value.type, places)
 
@@ -104,11 +107,11 @@ def round_half_even(value: Value, digits: Value | None = None) -> Value:
     raise Unfit("only numbers are rounded; cast it to a number")
 
 
-def _even(number: float, places: int) -> float:
+def _even(number: float, places: int, written: Callable[[float], Decimal]) -> float:
     if not math.isfinite(number):
         return number
     step = Decimal(1).scaleb(-places)
-    return float(shortest(number).quantize(step, decimal.ROUND_HALF_EVEN, WIDE)) + 0.0
+    return float(written(number).quantize(step, decimal.ROUND_HALF_EVEN, WIDE)) + 0.0
 
 
 def _inside(number: int) -> int | None:

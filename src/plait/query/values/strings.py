@@ -22,6 +22,7 @@ from plait.query.values.forms import (
     rows,
     spread,
 )
+from plait.query.values.letters import capitalised
 
 _WORDS = re.compile(r"[^ ]+")
 
@@ -229,7 +230,7 @@ def initcap(value: Value) -> Value:
     ['Spark Sql']
     """
     return by_value(
-        lambda s: _WORDS.sub(lambda word: word[0].capitalize(), s), pa.string(), as_text(value)
+        lambda s: _WORDS.sub(lambda word: capitalised(word[0]), s), pa.string(), as_text(value)
     )
 
 

@@ -11,12 +11,13 @@ import pyarrow.types as pt
 
 from plait.query.values.convert import convert
 from plait.query.values.forms import Unfit, Value, as_text, by_row, is_bytes
+from plait.query.values.letters import lower_case, upper_case
 from plait.query.values.unify import unify
 
 
 def lower(value: Value) -> Value:
     """Small letters."""
-    return _letters(as_text(value), pc.ascii_lower, str.lower)
+    return _letters(as_text(value), pc.ascii_lower, lower_case)
 
 
 def upper(value: Value) -> Value:
@@ -25,7 +26,7 @@ def upper(value: Value) -> Value:
     >>> upper(pa.array(["groß"])).to_pylist()
     ['GROSS']
     """
-    return _letters(as_text(value), pc.ascii_upper, str.upper)
+    return _letters(as_text(value), pc.ascii_upper, upper_case)
 
 
 def _letters(text: Value, fast: Callable[[Value], Value], full: Callable[[str], str]) -> Value:

@@ -14,6 +14,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -31,6 +32,7 @@ from plait.workshop.oracle.scalar_cast import (
     casted,
     fits_int64,
     is_float,
+    java_17_decimal,
     one_nan,
     rounded_decimal,
     shortest,
@@ -278,18 +280,24 @@ def _whole(round_: Callable[[Any], int]) -> Callable[[Sequence[Any], Types, pa.D
     return function
 
 
-def _rounded(values: Sequence[Any], types: Types, result: pa.DataType) -> Any:
+def _rounded(
+    written: Callable[[float], Decimal],
+) -> Callable[[Sequence[Any], Types, pa.DataType], Any]:
     """Half away from zero; a double is rounded as the decimal that it is written as."""
-    value, digits = values[0], values[1] if len(values) > 1 else 0
-    if isinstance(value, float) and not math.isfinite(value):
-        return value
-    exact = Fraction(shortest(value) if isinstance(value, float) else value)
-    scaled = exact * Fraction(10) ** digits
-    nearest = math.floor(abs(scaled) + Fraction(1, 2)) / Fraction(10) ** digits
-    signed = -nearest if exact < 0 else nearest
-    if is_float(result):
-        return float(signed)
-    return rounded_decimal(signed, result) if pt.is_decimal(result) else fits_int64(int(signed))
+
+    def function(values: Sequence[Any], types: Types, result: pa.DataType) -> Any:
+        value, digits = values[0], values[1] if len(values) > 1 else 0
+        if isinstance(value, float) and not math.isfinite(value):
+            return value
+        exact = Fraction(written(value) if isinstance(value, float) else value)
+        scaled = exact * Fraction(10) ** digits
+        nearest = math.floor(abs(scaled) + Fraction(1, 2)) / Fraction(10) ** digits
+        signed = -nearest if exact < 0 else nearest
+        if is_float(result):
+            return float(signed)
+        return rounded_decimal(signed, result) if pt.is_decimal(result) else fits_int64(int(signed))
+
+    return function
 
 
 def _field(values: Sequence[Any], types: Types, result: pa.DataType) -> Any:
@@ -351,7 +359,8 @@ _STRICT: Mapping[str, Callable[[Sequence[Any], Types, pa.DataType], Any]] = {
     "abs": _absolute,
     "ceil": _whole(math.ceil),
     "floor": _whole(math.floor),
-    "round": _rounded,
+    "round": _rounded(shortest),
+    "java17_round": _rounded(java_17_decimal),
     "concat": _concatenated,
     "length": lambda values, _, __: len(values[0]),
     "lower": _letters(str.lower),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, TypeVar, cast
@@ -19,6 +20,7 @@ import pyarrow.types as pt
 from plait.query.keys import plain
 
 T = TypeVar("T")
+Digits = Callable[[float, bool], tuple[str, int]]
 NAN = math.nan
 NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _DAY = 86_400 * NANOS["s"]
@@ -152,20 +154,69 @@ def _to_text(value: Any, source: pa.DataType) -> str:
     raise NotImplementedError(f"the oracle casts no {source} to text")
 
 
-def _float_text(value: float, *, single: bool) -> str:
+def _float_text(value: float, *, single: bool, digits_of: Digits | None = None) -> str:
     """By the definition of Java: the shortest decimal that reads as the number, then its form."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
     sign, value = ("-" if math.copysign(1, value) < 0 else ""), abs(value)
     if value == 0:
         return sign + "0.0"
-    digits, exponent = _shortest_digits(value, single)
-    if 1e-3 <= value < 1e7:
+    digits, exponent = (digits_of or _shortest_digits)(value, single)
+    if -3 <= exponent < 7:
         point = exponent + 1
         text = "0" * (1 - point) + digits + "0" * (point + 1 - len(digits))
         point = max(point, 1)
         return f"{sign}{text[:point]}.{text[point:]}"
     return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
+
+
+def java_17_text(value: float, type_: pa.DataType) -> str:
+    """The text of a number before Java 19, which ends the digits by another rule.
+
+    >>> java_17_text(2e23, pa.float64())
+    '1.9999999999999998E23'
+    """
+    single = type_ != pa.float64()
+    return _float_text(value, single=single, digits_of=_java_17_digits)
+
+
+def java_17_decimal(value: float) -> Decimal:
+    """The decimal that Java 17 writes for this double."""
+    return Decimal(java_17_text(value, pa.float64()).replace("Infinity", "inf"))
+
+
+def _java_17_digits(value: float, single: bool) -> tuple[str, int]:
+    """Digits d.ddd and an exponent of ten; `plait.query.values.older_digits` says by which rule."""
+    _, high, _ = _reads_as(value, single)
+    exact, half = Fraction(value), high - Fraction(value)
+    if value < 2**63 and value.is_integer():
+        dropped = 0
+        while 10 ** (dropped + 1) <= half / 2:
+            dropped += 1
+        text = str((exact / 10**dropped + Fraction(1, 2)) // 1)
+        return text.rstrip("0"), len(text) - 1 + dropped
+    if exact.numerator.bit_count() == 1:
+        half /= 2
+    power = exact.numerator.bit_length() - exact.denominator.bit_length()
+    power -= exact < Fraction(2) ** power
+    beyond = float(exact / Fraction(2) ** power) - 1.5
+    place = math.floor(power * math.log10(2) + math.log10(1.5) + beyond / 1.5 / math.log(10))
+    three = (exact, half, Fraction(10) ** place)
+    common = math.lcm(*(n.denominator for n in three))
+    ten = 10 * three[2] * common / math.gcd(*(int(n * common) for n in three))
+    for length in range(1, 30):
+        unit = Fraction(10) ** (place - length + 1)
+        digits = exact // unit
+        rest = exact - digits * unit
+        sum_, word = ten * (rest + half) / unit, 2**63
+        overflows = ten < word and ten * half / unit < word <= sum_
+        below, above = rest < half, rest + half > unit and not overflows
+        plain = -3 <= (place if digits or above else place - 1) < 7
+        if (below or above) and (plain or length > 1):
+            up = above and (not below or 2 * rest > unit or (2 * rest == unit and digits % 2))
+            text = str(digits + bool(up))
+            return text.rstrip("0"), place - length + len(text)
+    raise AssertionError(f"{value!r} needs more than 29 digits")
 
 
 def _shortest_digits(value: float, single: bool) -> tuple[str, int]:

@@ -21,7 +21,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from plait.workshop.oracle.scalar_cast import NAN, casted, fits_int64, is_float, shortest
+from plait.workshop.oracle.scalar_cast import (
+    NAN,
+    casted,
+    fits_int64,
+    is_float,
+    java_17_decimal,
+    java_17_text,
+    shortest,
+)
 
 Types = Sequence[pa.DataType]
 Definition = Callable[[Sequence[Any], Types, pa.DataType], Any]
@@ -193,19 +201,22 @@ def _rint(value: Any) -> float:
     return math.copysign(float(round(number)), number) if math.isfinite(number) else number
 
 
-def _bround(values: Sequence[Any], types: Types, result: pa.DataType) -> Any:
-    value, digits = (*values, 0)[:2]
-    if isinstance(value, float) and not math.isfinite(value):
-        return value
-    exact = shortest(value) if isinstance(value, float) else Decimal(value)
-    with localcontext(prec=1000):
-        near = exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN)
-        if is_float(result):
-            return float(near) + 0.0
-        if pt.is_decimal(result):
-            return near.quantize(Decimal(1).scaleb(-result.scale))
-        whole = int(near)
-    return whole if _fits(whole, result) else None
+def _bround(written: Callable[[float], Decimal]) -> Definition:
+    def function(values: Sequence[Any], types: Types, result: pa.DataType) -> Any:
+        value, digits = (*values, 0)[:2]
+        if isinstance(value, float) and not math.isfinite(value):
+            return value
+        exact = written(value) if isinstance(value, float) else Decimal(value)
+        with localcontext(prec=1000):
+            near = exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN)
+            if is_float(result):
+                return float(near) + 0.0
+            if pt.is_decimal(result):
+                return near.quantize(Decimal(1).scaleb(-result.scale))
+            whole = int(near)
+        return whole if _fits(whole, result) else None
+
+    return function
 
 
 def _fits(number: int, type_: pa.DataType) -> bool:
@@ -434,7 +445,7 @@ STRICT: Mapping[str, Definition] = {
     "not_bits": _plain(lambda a: ~a),
     "bit_count": _plain(lambda a: (int(a) & (2**64 - 1)).bit_count()),
     "bit_get": _bit_get,
-    "bround": _bround,
+    "bround": _bround(shortest),
     "degrees": _plain(lambda a: float(a) * 57.29577951308232),
     "factorial": _plain(lambda n: math.prod(range(1, n + 1)) if 0 <= n <= 20 else None),
     "intdiv": _plain(_intdiv),
@@ -452,6 +463,9 @@ STRICT: Mapping[str, Definition] = {
     "java_integer": _java_integer,
     "mul_wrapping": _plain(lambda a, b: _signed(a * b, 64)),
     "sub_wrapping": _plain(lambda a, b: _signed(a - b, 64)),
+    # what Java 17 and 18 make of floating-point numbers
+    "java17_bround": _bround(java_17_decimal),
+    "java17_text": lambda values, types, _: java_17_text(values[0], types[0]),
     # strings
     "ascii": _plain(lambda s: ord(s[0]) if s else 0),
     "bit_length": _plain(lambda s: 8 * len(_octets(s))),
