@@ -31,6 +31,7 @@ _STARTS = 8
 def main(folder: Path, what: str) -> None:
     """Do it, and tell."""
     spark = SparkSession.builder.getOrCreate()
+    plait.configure(spark, processors=2)
     heard: list[int] = []
     stop_listening = plait.listen(spark, lambda _, progress: heard.append(progress.total.results))
     try:
@@ -61,8 +62,7 @@ def steps(spark: SparkSession, folder: Path) -> dict[str, Any]:
     check, out = str(folder / "check"), str(folder / "out")
 
     def start(**trigger: Any) -> Any:
-        with plait.partitions(spark, 2):
-            results = asked(spark, folder).to_df(checkpoint=check)
+        results = asked(spark, folder).to_df(checkpoint=check)
         writer = results.writeStream.format("parquet").option("path", out)
         return writer.option("checkpointLocation", check).trigger(**trigger).start()
 
@@ -106,10 +106,9 @@ def elsewhere(spark: SparkSession, folder: Path) -> dict[str, Any]:
     check = str(folder / "check")
 
     def start() -> Any:
-        with plait.partitions(spark, 2):
-            results = asked(spark, folder).to_df(checkpoint=check)
-            writer = results.writeStream.format("parquet").option("path", str(folder / "out"))
-            return writer.option("checkpointLocation", check).trigger(availableNow=True).start()
+        results = asked(spark, folder).to_df(checkpoint=check)
+        writer = results.writeStream.format("parquet").option("path", str(folder / "out"))
+        return writer.option("checkpointLocation", check).trigger(availableNow=True).start()
 
     def asked_to_migrate(query: Any) -> bool:
         if query.recentProgress and query.isActive:

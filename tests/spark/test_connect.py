@@ -157,7 +157,7 @@ def test_what_a_client_leaves_is_shown_and_rebalanced_only_with_a_spark_here(
     client: Mapping[str, str], tmp_path: Path
 ) -> None:
     """The console and reports read files; `plait rebalance` needs a Spark in its process."""
-    write_streams(tmp_path, range(2), 4)
+    write_streams(tmp_path, range(4), 4)
     told = _run(client, sys.executable, str(_CLIENT), str(tmp_path), "elsewhere")
     assert told["sees"] and not told["migrate"]
     check, page = str(tmp_path / "check"), tmp_path / "page.html"
