@@ -132,7 +132,7 @@ def until(holds: Callable[[], bool], query: Any) -> None:
     """Wait, as long as the query runs."""
     end = time.monotonic() + _LIMIT
     while not holds():
-        if not query.isActive:
+        if not query.isActive and not holds():
             raise plait.why(query) or RuntimeError(str(query.exception()))
         if time.monotonic() > end:
             raise TimeoutError(f"after {_LIMIT:g} s")
