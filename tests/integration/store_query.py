@@ -1,9 +1,10 @@
 """A driver whose checkpoint, control directory and Delta table are in an object store.
 
-    python store_query.py PLACE FOLDER AWAY
+    python store_query.py PLACE FOLDER BATCHES AWAY
 
-It joins the files of FOLDER, migrates the plan when the first batch has been reported, and has the
-store be away for AWAY seconds then. What happened is printed as one line of JSON.
+It joins the files of FOLDER and migrates the plan when the first batch has been reported. Then the
+control directory cannot be reached for AWAY seconds, and the whole store not for four more. What
+happened is printed as one line of JSON.
 """
 
 from __future__ import annotations
@@ -12,30 +13,22 @@ import json
 import os
 import sys
 import time
-import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import plait
+from plait.errors import PlaitError
 from plait.hosts.spark.session import local_session
+from plait.workshop.object_store import be_away, spark_settings
 
-_LIMIT = 400.0
+_LIMIT = 600.0
 
 
-def main(place: str, folder: Path, away: float) -> None:
+def main(place: str, folder: Path, batches: int, away: float) -> None:
     """Run it."""
     end_point = os.environ["AWS_ENDPOINT_URL"]
-    settings = {
-        # Not spark.jars, which would copy 700 MB for every session.
-        "spark.driver.extraClassPath": f"{os.environ['PLAIT_JARS']}/*",
-        "spark.hadoop.fs.s3a.endpoint": end_point,
-        "spark.hadoop.fs.s3a.path.style.access": "true",
-        "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
-        "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
-        "spark.hadoop.fs.s3a.input.stream.type": "classic",
-        # Hadoop's parallel client and the server of the tests wait for each other.
-        "spark.hadoop.fs.s3a.optimized.copy.from.local.enabled": "false",
-        "spark.hadoop.fs.s3a.connection.expect.continue": "false",
-    }
+    settings = spark_settings(end_point)
     spark = local_session(2, memory="1g", scratch=folder / "scratch", settings=settings)
     spark.sparkContext.setLogLevel("ERROR")
     read = spark.readStream.schema("ts timestamp, k bigint").option("maxFilesPerTrigger", 1)
@@ -46,24 +39,48 @@ def main(place: str, folder: Path, away: float) -> None:
     query = asked.write_delta(
         f"{place}/table".replace("s3a:", "s3:"),
         checkpoint=f"{place}/check",
-        availableNow=True,
+        processingTime="4 seconds",  # so that batches are left when the store is back
     )
-    began, epoch = time.monotonic(), 0
-    while query.isActive and time.monotonic() - began < _LIMIT:
-        time.sleep(0.2)
-        if not epoch and query.isActive:
-            try:
-                epoch = plait.migrate(query, "((a b) c)")
-            except plait.errors.PlaitError:
-                continue  # nothing is reported yet
-            if away:
-                urllib.request.urlopen(f"{end_point}/__away__/{away}").read()
-    query.awaitTermination()
+    epochs: list[int] = []
+    until(lambda: migrated(query, epochs), query)
+    be_away(end_point, away, control=True)
+    before, began = ended(query), time.monotonic()
+    until(lambda: time.monotonic() - began > away - 1, query)
+    meanwhile = ended(query) - before
+    be_away(end_point, 4)
+    until(lambda: ended(query) >= batches, query)
+    until(lambda: plait.progress(query).processed >= batches, query)  # late, but all of them
     progress = plait.progress(query)
-    told = {"epoch": epoch, "plans": sorted(set(progress.plans.values()))}
-    print(json.dumps(told | {"processed": progress.processed}))
+    query.stop()
+    told = {"epoch": epochs[0], "plans": sorted(set(progress.plans.values()))}
+    print(json.dumps(told | {"meanwhile": meanwhile, "processed": progress.processed}))
     spark.stop()
 
 
+def migrated(query: Any, epochs: list[int]) -> bool:
+    """Ask for another plan, unless nothing is reported yet."""
+    try:
+        epochs.append(plait.migrate(query, "((a b) c)"))
+    except PlaitError:
+        return False
+    return True
+
+
+def ended(query: Any) -> int:
+    """The batches that have ended."""
+    return sum("addBatch" in dict(event.durationMs) for event in query.recentProgress)
+
+
+def until(holds: Callable[[], bool], query: Any) -> None:
+    """Wait, as long as the query runs."""
+    end = time.monotonic() + _LIMIT
+    while not holds():
+        if not query.isActive and not holds():
+            raise plait.why(query) or RuntimeError(str(query.exception()))
+        if time.monotonic() > end:
+            raise TimeoutError(f"after {_LIMIT:g} s: {query.lastProgress}")
+        time.sleep(0.2)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]))
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))

@@ -9,109 +9,45 @@ import json
 import os
 import subprocess
 import sys
-import urllib.request
-from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from random import Random
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from tests.spark.three_streams import joined, results_of, write_streams
 
 from plait.errors import StorageError
+from plait.files.delta_table import check_delta
 from plait.files.stores import RemoteStore
+from plait.workshop import object_store as store
 
-_HERE = Path(__file__).parent
-_JARS = Path(sys.prefix, "integration", "jars")
-_MISSING = "./dev setup --integration fetches what it needs"
-_BATCHES = 8
-_SECOND = 1_000_000
+_BATCHES = 14
+_SCHEMA = pa.schema([("k", pa.int64())])
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.xdist_group("spark"),
-    pytest.mark.skipif(find_spec("moto") is None, reason=f"moto is missing: {_MISSING}"),
+    pytest.mark.skipif(find_spec("moto") is None, reason="moto: ./dev setup --integration"),
 ]
 
 
 @pytest.fixture
 def end_point(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A server with one bucket, reached through the environment."""
-    server = subprocess.Popen(
-        [sys.executable, str(_HERE / "s3_server.py")], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert server.stdout is not None
-        place = f"http://127.0.0.1:{int(server.stdout.readline())}"
-        for name, value in (
-            ("AWS_ENDPOINT_URL", place),
-            ("AWS_ALLOW_HTTP", "true"),
-            ("AWS_ACCESS_KEY_ID", "somebody"),
-            ("AWS_SECRET_ACCESS_KEY", "secret"),
-            ("AWS_DEFAULT_REGION", "us-east-1"),
-        ):
+    with store.object_store() as place:
+        for name, value in store.environment(place).items():
             monkeypatch.setenv(name, value)
-        urllib.request.urlopen(urllib.request.Request(f"{place}/bucket", method="PUT")).read()
         yield place
-    finally:
-        server.kill()
-        server.wait()
 
 
-def _rows(folder: Path) -> dict[str, list[tuple[int, int]]]:
-    """Files of each stream; times ascend, so nothing is late."""
-    chance, found = Random(5), dict[str, list[tuple[int, int]]]()
-    for name in ("a", "b", "c"):
-        (folder / name).mkdir(parents=True)
-        found[name] = []
-        for batch in range(_BATCHES):
-            rows = sorted(
-                (batch * 10 * _SECOND + chance.randrange(10 * _SECOND), chance.randrange(4))
-                for _ in range(20)
-            )
-            found[name] += rows
-            times = pa.array([ts for ts, _ in rows], pa.timestamp("us", "UTC"))
-            path = folder / name / f"{batch}.parquet"
-            pq.write_table(pa.table({"ts": times, "k": [k for _, k in rows]}), path)
-            os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))
-    return found
-
-
-def _joined(rows: dict[str, list[tuple[int, int]]]) -> Counter[tuple[int, ...]]:
-    """The answer, by DuckDB."""
-    import duckdb
-
-    with duckdb.connect() as connection:
-        for name, given in rows.items():
-            connection.execute(f"CREATE TABLE {name} (ts BIGINT, k BIGINT)")
-            connection.executemany(f"INSERT INTO {name} VALUES (?, ?)", given)
-        width = 5 * _SECOND
-        near = " AND ".join(
-            f"abs({x}.ts - {y}.ts) <= {width}" for x, y in (("a", "b"), ("a", "c"), ("b", "c"))
-        )
-        return Counter(
-            connection.execute(
-                "SELECT a.ts, a.k, b.ts, c.ts FROM a, b, c "
-                f"WHERE a.k = b.k AND b.k = c.k AND {near}"
-            ).fetchall()
-        )
-
-
-@pytest.mark.skipif(not _JARS.is_dir(), reason=f"hadoop-aws is missing: {_MISSING}")
+@pytest.mark.skipif(store.missing() is not None, reason=str(store.missing()))
 def test_oracle_checkpoint_decisions_and_table_in_the_store(end_point: str, tmp_path: Path) -> None:
-    """The store answers 503 for some seconds in the middle."""
-    rows = _rows(tmp_path)
+    """Decisions and reports get 503 for 30 seconds, and then everything for some more."""
+    rows = write_streams(tmp_path, range(_BATCHES), 5)
+    script = Path(__file__).with_name("store_query.py")
     done = subprocess.run(
-        [
-            sys.executable,
-            str(_HERE / "store_query.py"),
-            "s3a://bucket/somewhere",
-            str(tmp_path),
-            "4",
-        ],
-        env=os.environ | {"PLAIT_JARS": str(_JARS)},
+        [sys.executable, str(script), "s3a://bucket/somewhere", str(tmp_path), str(_BATCHES), "30"],
         capture_output=True,
         text=True,
         timeout=900,
@@ -120,28 +56,59 @@ def test_oracle_checkpoint_decisions_and_table_in_the_store(end_point: str, tmp_
     assert done.returncode == 0, done.stderr[-4000:]
     told = json.loads(done.stdout.strip().splitlines()[-1])
     assert told["epoch"] == 1 and told["plans"] == ["((a b) c)"], "the executors were reached"
-    assert told["processed"] == _BATCHES
+    assert told["meanwhile"] > 0, "results go on without decisions and reports"
+    assert told["processed"] == _BATCHES, "no report is lost"
     from deltalake import DeltaTable
 
     found = DeltaTable("s3://bucket/somewhere/table").to_pyarrow_table()
-    columns = [found[n].cast(pa.int64()).to_pylist() for n in ("ts", "k", "bts", "cts")]
-    answer = _joined(rows)
-    assert Counter(zip(*columns, strict=True)) == answer and answer.total() > 100
+    answer = joined(rows)
+    assert results_of(found) == answer and answer.total() > 100
     control = RemoteStore("s3://bucket/somewhere/check/plait/join")
     assert list(control.names("epochs")) == ["000001.json"]
     secrets = ("somebody", "secret")
     assert not any(word in control.read("epochs/000001.json").decode() for word in secrets)
-    asked = json.load(urllib.request.urlopen(f"{end_point}/__requests__"))
-    # Two in a batch for each of two processors; the rest are the driver's own looks.
-    assert asked["PUT"] < 2 * _BATCHES + 20, asked
 
 
 def test_a_bucket_that_is_not_there_is_named(end_point: str) -> None:
     with pytest.raises(StorageError, match=r"cannot reach s3a://nowhere/x: .*no bucket"):
         RemoteStore("s3a://nowhere/x").check()
+    with pytest.raises(StorageError, match=r"table s3://nowhere/x cannot .*NoSuchBucket.*credent"):
+        check_delta("s3://nowhere/x", _SCHEMA)
+
+
+_STRANGER = """
+import sys, pyarrow as pa
+from plait.errors import StorageError
+from plait.files.delta_table import check_delta
+from plait.files.stores import RemoteStore
+for ask in (RemoteStore("s3://bucket/x").check,
+            lambda: check_delta("s3://bucket/x", pa.schema([("k", pa.int64())]))):
+    try:
+        ask()
+    except StorageError as error:
+        print(error)
+"""
+
+
+def test_wrong_credentials_are_named(end_point: str) -> None:
+    """In a process of its own: a process opens a store once, with the credentials of then."""
+    environment = {**os.environ, **store.environment(end_point, user="nobody")}
+    done = subprocess.run(
+        [sys.executable, "-c", _STRANGER],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    control, table = done.stdout.splitlines()
+    assert "cannot reach s3://bucket/x: " in control and "credentials" in control
+    assert "ACCESS_DENIED" in control or "InvalidAccessKeyId" in control or "403" in control
+    assert "Delta table s3://bucket/x cannot" in table and "InvalidAccessKeyId" in table
+    assert "secret" not in done.stdout
 
 
 def test_a_store_that_is_away_is_named(end_point: str) -> None:
-    urllib.request.urlopen(f"{end_point}/__away__/60").read()
+    store.be_away(end_point, 60)
     with pytest.raises(StorageError, match=r"cannot reach s3://bucket/x: .*(SLOW_DOWN|503)"):
         RemoteStore("s3://bucket/x").check()

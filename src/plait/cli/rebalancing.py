@@ -12,7 +12,9 @@ from plait.errors import MissingRequirement
 def rebalance(checkpoint: str, processors: int, output: str) -> None:
     """Divide the state of a stopped query anew."""
     from plait.hosts.spark import java
+    from plait.hosts.spark.connect import refuse_remote
 
+    refuse_remote("plait rebalance")
     if problem := java.missing():
         raise MissingRequirement(problem, remedy="install a Java runtime, version 17 or 21")
     from plait.hosts.spark.rebalance import checked_place

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -50,6 +51,12 @@ _APPENDABLE = frozenset(
     }
 )
 """Features that ask nothing of those who add files, unless `_demands` finds them in use."""
+
+_COLOUR = re.compile("\x1b\\[[0-9;]*m")
+_ANSWER = re.compile(
+    r"(?:<\?xml[^>]*>\s*)?<Error><Code>(.*?)</Code><Message>(.*?)</Message>", re.DOTALL
+)
+"""What stores of S3 say when they refuse something."""
 
 _BAD_IN_NAMES = " ,;{}()\n\t="
 
@@ -306,6 +313,19 @@ def opened_delta(location: str) -> DeltaTable | None:
     return found
 
 
+def _in_short(error: BaseException) -> str:
+    """What the library says, in one line without colours; of a store's answer, what it means.
+
+    >>> answer = "list\\n \x1b[31m↳\x1b[0m <Error><Code>NoSuchBucket</Code><Message>no</Message>"
+    >>> _in_short(OSError(answer + "<HostId>x</HostId></Error>"))
+    'list: NoSuchBucket: no'
+    """
+    told = _COLOUR.sub("", str(error)).replace("↳", ": ")
+    if meant := _ANSWER.search(told):
+        told = f"{told[: meant.start()]}{meant[1]}: {meant[2]}"
+    return re.sub(r"\s*:\s+(:\s+)*", ": ", " ".join(told.split()))
+
+
 class understood:
     """Turns what the library says about a store that cannot be reached into a StorageError."""
 
@@ -321,7 +341,7 @@ class understood:
             return
         if isinstance(error, known.DeltaError | OSError):
             raise StorageError(
-                f"the Delta table {self._location} cannot be read or written: {error}",
+                f"the Delta table {self._location} cannot be read or written: {_in_short(error)}",
                 remedy="look at its location and credentials, and start the query again: it goes "
                 "on from the last batch that was committed",
             ) from error

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from plait.errors import CheckpointMismatch, StorageError
 from plait.files.stores import is_remote, problem, store_at
+from plait.hosts.spark.connect import folder_here
 from plait.hosts.spark.damage import damaged, find_damage, local_path
 from plait.node.header import Header
 
@@ -33,7 +34,7 @@ def stored_contracts(session: SparkSession, location: str) -> dict[str, tuple[in
     Refuses a location that is no checkpoint, a damaged one, and that of a query without a join of
     Plait.
     """
-    path = local_path(location)
+    path = folder_here(session, location)
     if path is not None:
         if not is_checkpoint(path):
             return {}
@@ -44,6 +45,8 @@ def stored_contracts(session: SparkSession, location: str) -> dict[str, tuple[in
     try:
         contracts = {}
         with readable(location) as place:
+            if path is None and not is_remote(location) and _is_new(session, place):
+                return {}
             for number in _join_operators(session, place):
                 contracts.update(_stored(session, place, number))
     except Exception as error:  # of PySpark, of Py4J or of Java, whichever part of Spark fails
@@ -113,6 +116,11 @@ def readable(location: str) -> Iterator[str]:
         link = Path(folder, "checkpoint")
         link.symlink_to(path.absolute(), target_is_directory=True)
         yield str(link)
+
+
+def _is_new(session: SparkSession, location: str) -> bool:
+    """Whether Spark finds no state at a place that only it can see."""
+    return not session.read.format("state-metadata").load(location).head(1)
 
 
 def _join_operators(session: SparkSession, location: str) -> list[int]:

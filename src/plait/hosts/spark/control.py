@@ -613,6 +613,6 @@ def running(query: StreamingQuery, name: str | None, so: str) -> Made:
             f"no join of the query {query.name or query.id} has reported a batch yet, at least "
             "not where this driver can see it",
             remedy="ask again after its first batch; on a cluster, tell to_df(checkpoint=...) a "
-            "folder that driver and executors share",
+            "folder that driver and executors share, and with Spark Connect the client too",
         )
     return join

@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from plait.errors import MissingRequirement, SourceError
+from plait.hosts.spark.connect import is_connect
 from plait.hosts.spark.java import provide_java
 from plait.hosts.spark.partitions import SPARKS_DEFAULT, parallelism, partitions_of
 from plait.hosts.spark.requirements import check_packages, check_spark
@@ -75,8 +76,7 @@ def check(session: SparkSession) -> Findings:
 def _findings(session: SparkSession) -> Iterator[Finding]:
     yield _tried("packages here", "they fit", check_packages)
     yield _tried("Spark", session.version, lambda: check_spark(session.version))
-    connect = ".connect." in type(session).__module__
-    if connect:
+    if is_connect(session):
         yield Finding("Java", "ok", "on the server")
     else:
         yield _tried("Java", "it fits", provide_java)

@@ -26,6 +26,7 @@ from plait.errors import CheckpointMismatch, DuplicateName, PlanError, SourceErr
 from plait.files.arena import Places, remove
 from plait.hosts.spark.aside import aside_schema, late_column, nested
 from plait.hosts.spark.balance import look_after
+from plait.hosts.spark.connect import is_connect
 from plait.hosts.spark.control import Control, Made, register
 from plait.hosts.spark.delta import FileOutlet
 from plait.hosts.spark.instants import named_column, with_instants
@@ -183,7 +184,7 @@ def observation(name: str | None) -> str:
 
 def _master(session: SparkSession) -> str:
     """What runs the session; unknown to clients of Spark Connect, who may be on another host."""
-    if ".connect." in type(session).__module__:
+    if is_connect(session):
         return ""
     return session.conf.get("spark.master", "") or ""
 

@@ -171,7 +171,8 @@ def listen(
 ) -> Callable[[], None]:
     """Call a function with the progress of each batch; returns what ends it.
 
-    `name` is that of the joins to listen to, if they were given one with `to_df`.
+    `name` is that of the joins to listen to, if they were given one with `to_df`. A client of Spark
+    Connect listens in a thread that keeps its process alive until it is ended.
     """
     listener = ProgressListener(show, name)
     session.streams.addListener(listener)

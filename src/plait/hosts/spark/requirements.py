@@ -21,6 +21,8 @@ NEEDED = {
 }
 """Packages: the first version that will do, the first that will not, and what they are for."""
 
+_PACKAGES = {"pyspark": ("pyspark", "pyspark-client")}
+"""What brings a module under another name: clients of Spark Connect need no jars."""
 _REMEDY = "install Plait with its Spark packages: pip install 'plait[spark]'"
 
 
@@ -84,10 +86,12 @@ def version(text: str) -> tuple[int, ...]:
 
 
 def _installed(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    for package in _PACKAGES.get(name, (name,)):
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None
 
 
 def _dotted(numbers: tuple[int, ...]) -> str:

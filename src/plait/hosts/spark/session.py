@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from plait.hosts.spark.connect import refuse_remote
 from plait.hosts.spark.java import provide_java
 from plait.hosts.spark.settings import REASONS
 
@@ -62,6 +63,7 @@ def local_session(
     to `scratch`, what Spark has to say goes to the file `log` and not to the terminal, and
     `settings` override everything else.
     """
+    refuse_remote("plait.local_session")
     provide_java()
     count = cores or os.cpu_count() or 1
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

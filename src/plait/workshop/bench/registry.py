@@ -38,6 +38,7 @@ BENCHMARKS = Catalogue(
         "sites-planner": "plait.workshop.bench.sites_planner:sites_planner",
         "spark-soak": "plait.workshop.bench.spark.soak:soak",
         "spark-state-writes": "plait.workshop.bench.spark.state_writes:state_writes",
+        "store-overhead": "plait.workshop.bench.spark.store:store_overhead",
         "teddies-overhead": "plait.workshop.bench.teddies_overhead:teddies_overhead",
     },
 )

@@ -99,7 +99,7 @@ def _summed(frames: list[DataFrame], job: Job, sums: dict[int, Any]) -> Start:
         writer = found.writeStream.foreachBatch(add_up)
     else:
         writer = found.observe("check", *check).writeStream.format("noop")
-    writer = writer.option("checkpointLocation", str(Path(job.scratch) / "checkpoint"))
+    writer = writer.option("checkpointLocation", _checkpoint(job))
     return writer.trigger(**_trigger(job)).start
 
 
@@ -112,6 +112,10 @@ def _kept(frames: list[DataFrame], job: Job) -> Start:
     writer = asked.to_df(checkpoint=checkpoint).writeStream.format(job.sink)
     writer = writer.option("path", str(out)).option("checkpointLocation", str(checkpoint))
     return writer.trigger(**_trigger(job)).start
+
+
+def _checkpoint(job: Job) -> str:
+    return job.checkpoint or str(Path(job.scratch) / "checkpoint")
 
 
 def _trigger(job: Job) -> dict[str, Any]:
@@ -157,9 +161,9 @@ def plait_question(frames: list[DataFrame], job: Job) -> plait.Join:
 def plait_join(frames: list[DataFrame], job: Job) -> DataFrame:
     """Its results."""
     asked = plait_question(frames, job)
-    if not (job.skew or job.holders or job.move_by):
+    if not (job.told or job.skew or job.holders or job.move_by):
         return asked.to_df(plan=job.plan or None)
-    checkpoint = str(Path(job.scratch) / "checkpoint")
+    checkpoint = _checkpoint(job)
     found = asked.to_df(plan=job.plan or None, checkpoint=checkpoint)
     if job.skew or job.holders:
         homes = _homes(round(job.skew * USUAL.groups), job.holders or job.cores)
@@ -206,7 +210,10 @@ def _tell_batches(
                 durations=dict(progress.durationMs),
                 results=0 if check is None else check["results"],
                 checksum=0 if check is None else check["checksum"] or 0,
-                reports=[report.to_json() for report in reports_of(progress)],
+                # Those in an object store are left alone: reading them would be part of the cost.
+                reports=[]
+                if job.checkpoint
+                else [report.to_json() for report in reports_of(progress)],
                 heap=_live_heap(spark) if job.seconds else 0,
             )
     return told

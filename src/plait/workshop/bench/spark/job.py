@@ -40,6 +40,10 @@ class Job:
     """Whether results are summed up by one aggregate per batch; else they are observed."""
     sink: str = ""
     """Where results go, if they are to be kept: parquet or delta; for Plait only."""
+    checkpoint: str = ""
+    """Where Spark keeps the checkpoint, if not in the directory for this job."""
+    told: bool = False
+    """Whether Plait is told where it is; it is if something else needs it."""
     condition: str = ""
     """What results satisfy beside equal keys; for Plait only."""
     plan: str = ""

@@ -7,7 +7,7 @@ import queue
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -48,11 +48,12 @@ def listen(
     limit: float,
     on_word: Listener = lambda _: None,
     on_tick: Ticker = lambda _: None,
+    environment: Mapping[str, str] | None = None,
 ) -> Heard:
     """Run a command until it ends or `limit` seconds have passed.
 
     Its standard error goes to `log`. `on_word` gets what it says, `on_tick` its process id about
-    twice a second.
+    twice a second. `environment` is added to that of this process.
     """
     outcome = Heard()
     lines: queue.Queue[str | None] = queue.Queue()
@@ -64,7 +65,7 @@ def listen(
             stderr=errors,
             stdin=subprocess.DEVNULL,
             text=True,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            env={**os.environ, **(environment or {}), "PYTHONUNBUFFERED": "1"},
         )
         assert child.stdout is not None
         threading.Thread(target=_read, args=(child.stdout, lines), daemon=True).start()

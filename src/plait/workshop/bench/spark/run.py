@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,15 @@ class RanJob:
 
 
 def run_job(
-    name: str, job: Job, where: Path, batches: int, limit: float, note: Note, *, may_stop: bool
+    name: str,
+    job: Job,
+    where: Path,
+    batches: int,
+    limit: float,
+    note: Note,
+    *,
+    may_stop: bool,
+    environment: Mapping[str, str] | None = None,
 ) -> RanJob:
     """Run a job in a new folder; it is ended after `limit` seconds, which is an error or not."""
     where.mkdir()
@@ -54,7 +63,7 @@ def run_job(
 
     note(f"{name}: starting")
     command = [sys.executable, "-m", "plait.workshop.bench.spark.child", str(path)]
-    heard = listen(command, where / "log", limit, on_word)
+    heard = listen(command, where / "log", limit, on_word, environment=environment)
     if heard.error or (heard.over and not may_stop):
         raise PlaitError(heard.error or f"{name} took more than {limit:g} s")
     return RanJob(heard.of("batch"), heard.over)

@@ -1,0 +1,57 @@
+"""Three streams of small files, and what DuckDB says that their join is."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_SECOND = 1_000_000
+
+Rows = dict[str, list[tuple[int, int]]]
+"""By stream: times in microseconds, and keys."""
+
+
+def write_streams(folder: Path, batches: range, seed: int) -> Rows:
+    """A file of each stream for each batch; times ascend, so nothing is late."""
+    chance, found = Random(seed), Rows()
+    for name in ("a", "b", "c"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        found[name] = []
+        for batch in batches:
+            rows = sorted(
+                (batch * 10 * _SECOND + chance.randrange(10 * _SECOND), chance.randrange(4))
+                for _ in range(20)
+            )
+            found[name] += rows
+            times = pa.array([ts for ts, _ in rows], pa.timestamp("us", "UTC"))
+            path = folder / name / f"{batch}.parquet"
+            pq.write_table(pa.table({"ts": times, "k": [k for _, k in rows]}), path)
+            os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))
+    return found
+
+
+def joined(*parts: Rows) -> Counter[tuple[int, ...]]:
+    """The join within five seconds, by DuckDB: time and key of a, times of b and c."""
+    with duckdb.connect() as connection:
+        for name in ("a", "b", "c"):
+            connection.execute(f"CREATE TABLE {name} (ts BIGINT, k BIGINT)")
+            for rows in parts:
+                connection.executemany(f"INSERT INTO {name} VALUES (?, ?)", rows[name])
+        pairs = (("a", "b"), ("a", "c"), ("b", "c"))
+        near = " AND ".join(f"abs({x}.ts - {y}.ts) <= {5 * _SECOND}" for x, y in pairs)
+        found = connection.execute(
+            f"SELECT a.ts, a.k, b.ts, c.ts FROM a, b, c WHERE a.k = b.k AND b.k = c.k AND {near}"
+        )
+        return Counter(found.fetchall())
+
+
+def results_of(table: pa.Table) -> Counter[tuple[int, ...]]:
+    """The rows of a table with these results."""
+    columns = [table[n].cast(pa.int64()).to_pylist() for n in ("ts", "k", "bts", "cts")]
+    return Counter(zip(*columns, strict=True))
