@@ -24,6 +24,8 @@ MARK_TYPE = pa.struct(
         ("problem", pa.string()),
     ]
 )
+PLACE = tuple(field.name for field in MARK_TYPE if field.name != "problem")
+"""The columns that messages have themselves."""
 
 
 def apart(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:

@@ -86,6 +86,15 @@ def test_every_damaged_byte_is_refused_or_read_as_some_rows() -> None:
         assert isinstance(found, str) or found.schema == SCHEMA
 
 
+def test_batches_without_rows_are_no_rows_and_not_malformed() -> None:
+    value = ipc(table().slice(0, 0))
+    messages = pa.record_batch(
+        {"topic": ["t"], "partition": pa.array([0], pa.int32()), "offset": [5], "value": [value]}
+    )
+    (found,) = rows_of_messages(messages, SCHEMA, ["offset"])
+    assert found.num_rows == 0 and found.schema.names == [*SCHEMA.names, "offset", MARK]
+
+
 def test_rows_keep_columns_of_their_message_and_bad_ones_tell_where_they_are() -> None:
     messages = pa.record_batch(
         {

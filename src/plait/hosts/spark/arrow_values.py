@@ -17,9 +17,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from plait.hosts.spark.schemas import arrow_type, spark_schema
-from plait.route.malformed import MARK, MARK_TYPE
+from plait.route.malformed import MARK, MARK_TYPE, PLACE
 
-_PLACE = ("topic", "partition", "offset", "value")
 _KINDS: tuple[Callable[[pa.DataType], bool], ...] = (
     pt.is_integer,
     lambda t: pt.is_integer(t) or pt.is_floating(t),
@@ -38,7 +37,7 @@ def unpacked(frame: DataFrame, fields: Sequence[StructField], keep: Sequence[str
     schema = pa.schema([(f.name, arrow_type(f.dataType)) for f in fields])
     kept = [frame.schema[name] for name in keep]
     mark = spark_schema(pa.schema([(MARK, MARK_TYPE)])).fields
-    messages = frame.select(*(frame[name] for name in dict.fromkeys((*_PLACE, *keep))))
+    messages = frame.select(*(frame[name] for name in dict.fromkeys((*PLACE, *keep))))
 
     def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -67,7 +66,7 @@ def rows_of_messages(
         yield _batch([*columns, pa.nulls(rows.num_rows, MARK_TYPE)], schema, keep)
     if bad:
         which = pa.array([number for number, _ in bad])
-        place = [messages.column(name).take(which) for name in _PLACE]
+        place = [messages.column(name).take(which) for name in PLACE]
         problems = pa.array([problem for _, problem in bad])
         marks = pa.StructArray.from_arrays([*place, problems], fields=list(MARK_TYPE))
         n = len(bad)

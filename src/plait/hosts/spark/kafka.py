@@ -20,11 +20,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from plait.errors import DuplicateName, SourceError, UnknownColumn, did_you_mean
 from plait.hosts.spark.arrow_values import unpacked
 from plait.hosts.spark.instants import named_column
-from plait.route.malformed import MARK
+from plait.route.malformed import MARK, PLACE
 
 Format = Literal["json", "avro", "arrow"]
 
-_PLACE = ("topic", "partition", "offset", "value")
 _PARSED, _PROBLEM, _BAD = "__plait_parsed", "__plait_problem", "__plait_bad"
 _NO_VALUE = "no value"
 _HEADER = 5
@@ -60,7 +59,7 @@ def from_kafka(
     rows: they are counted in `plait.progress`, and come with `to_df(late=True)`.
     """
     columns = set(frame.columns)
-    if missing := [name for name in _PLACE if name not in columns]:
+    if missing := [name for name in PLACE if name not in columns]:
         raise SourceError(
             f"this DataFrame has no column {missing[0]!r}, as messages of Kafka have",
             remedy="give what spark.readStream.format('kafka') loads, with all its columns",
@@ -93,7 +92,7 @@ def from_kafka(
     values = {f.name: F.col(_PARSED).getField(f.name) for f in fields}
     values |= {name: named_column(name) for name in keep}
     rows = [F.when(proper, value).alias(name) for name, value in values.items()]
-    place = [F.col(name) for name in _PLACE]
+    place = [F.col(name) for name in PLACE]
     mark = F.struct(*place, F.col(_PROBLEM).alias("problem"))
     return frame.select(*rows, F.when(~proper, mark).alias(MARK))
 
