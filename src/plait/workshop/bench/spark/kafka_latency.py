@@ -41,14 +41,14 @@ from plait.workshop.kafka.broker import make_topics, missing, running_broker, sp
 _KEYS = (("k",),) * 3
 _TICK = 0.2
 _WARM_BATCHES = 3
-_TRIGGERS = (0.0, 1.0)
-"""Seconds between the beginnings of two batches; 0: as soon as the last one has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaOptions:
     """What can be varied."""
 
+    triggers: str = "0,0.5,2"
+    """Seconds between the beginnings of two batches; 0: as soon as the last one has ended."""
     window_seconds: float = 2.0
     lowest: int = 250
     """Rows per second and stream to begin with."""
@@ -72,6 +72,7 @@ def kafka_latency(options: KafkaOptions, note: Note) -> Report:
     if problem := missing():
         report.systems["kafka"] = {"left out": problem}
         return report
+    triggers = seconds_of(options.triggers)
     agreed: list[tuple[int, int]] = []
     best: dict[str, float] = {}
     with (
@@ -87,7 +88,7 @@ def kafka_latency(options: KafkaOptions, note: Note) -> Report:
         if rates[NATIVE] != rates[PLAIT]:
             cases.append((PLAIT, rates[NATIVE] // 2))
         for system, rate in cases:
-            for trigger in _TRIGGERS:
+            for trigger in triggers:
                 told = bench.latency(system, rate, trigger)
                 agreed.append((told.found, told.expected))
                 title = f"{system}, {rate:,} rows per second, {_said(trigger)}"
@@ -106,6 +107,21 @@ def kafka_latency(options: KafkaOptions, note: Note) -> Report:
     )
     report.systems["machine"] = {"load": os.getloadavg()}
     return report
+
+
+def seconds_of(text: str) -> tuple[float, ...]:
+    """Numbers of seconds, separated by commas.
+
+    >>> seconds_of("0,0.5")
+    (0.0, 0.5)
+    """
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or not all(0 <= seconds < float("inf") for seconds in found):
+        raise PlaitError(f"triggers are numbers of seconds, not {text!r}", remedy="-o triggers=0,1")
+    return found
 
 
 def _said(trigger: float) -> str:
