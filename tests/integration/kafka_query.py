@@ -13,9 +13,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql.streaming.query import StreamingQuery
+
 import plait
 from plait.hosts.spark.session import local_session
 from plait.workshop.kafka.broker import spark_settings
+
+_TRIES = 6
 
 
 def main(job: dict[str, Any]) -> None:
@@ -38,7 +42,7 @@ def main(job: dict[str, Any]) -> None:
     asked = plait.join(**frames).on("k").within("5 seconds").watermark("1 hour")
     results = asked.select(*job["select"]).to_df(late=True, checkpoint=folder / "checkpoint")
     columns = ", ".join(c for c in results.columns if c != "late")
-    query = (
+    writer = (
         results.selectExpr(
             "IF(late IS NULL, 'results', 'aside') AS topic",
             f"IF(late IS NULL, to_json(struct({columns})), to_json(late)) AS value",
@@ -47,8 +51,25 @@ def main(job: dict[str, Any]) -> None:
         .option("kafka.bootstrap.servers", job["address"])
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)
-        .start()
     )
+    query = writer.start()
+    for _ in range(_TRIES):
+        if _ended(query):
+            break
+        query = writer.start()
+    query.awaitTermination()
+    total = plait.progress(query).total
+    fates = ("rows", "malformed", "null_times", "null_keys", "late")
+    print(json.dumps({fate: dict(getattr(total, fate)) for fate in fates}), flush=True)
+    spark.stop()
+
+
+def _ended(query: StreamingQuery) -> bool:
+    """Tell of its batches until it has ended; False if it is to go on from its checkpoint.
+
+    Spark gives a Python worker ten seconds to start, which a machine that is busy does not always
+    have. Results must be right after that, too.
+    """
     told = -1
     while query.isActive:
         time.sleep(0.1)
@@ -56,11 +77,10 @@ def main(job: dict[str, Any]) -> None:
         if last is not None and last.batchId > told:
             told = last.batchId
             print(f"batch {told}", flush=True)
-    query.awaitTermination()
-    total = plait.progress(query).total
-    fates = ("rows", "malformed", "null_times", "null_keys", "late")
-    print(json.dumps({fate: dict(getattr(total, fate)) for fate in fates}), flush=True)
-    spark.stop()
+    problem = query.exception()
+    if problem is not None and "failed to connect back" not in str(problem):
+        raise problem
+    return problem is None
 
 
 if __name__ == "__main__":
