@@ -17,7 +17,7 @@ def test_without_kafka_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_latencies_are_those_of_results() -> None:
-    found = Latencies([float(n) for n in range(1, 101)], 100, 100, 0.5)
+    found = Latencies("plait", 9, 0.0, [float(n) for n in range(1, 101)], 0.5, 100, 100)
     told = found.figures()
     assert (told["median_s"], told["p99_s"], told["most_s"]) == (50.5, 99.0, 100.0)
     assert Appended(3_000_000, 1_500_000, (1, 2)).seconds == 1.5

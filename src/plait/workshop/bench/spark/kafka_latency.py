@@ -6,9 +6,10 @@ of results.
 
 *The sustainable rate* of a system is found first, with batches that follow each other at once: the
 rate is doubled until, after some seconds at it, the query is further behind than it may be. *The
-latency* is measured at half of that rate, with each of the triggers; the best one counts. Plait is
-also measured at half of the rate of Spark's joins, so that both do the same. Everybody gets topics
-of its own, with rows made in the same way.
+latency* is measured at half of that rate, by the same query once it has caught up; other triggers
+get queries of their own, and the best one counts. Plait is also measured at half of the rate of
+Spark's joins, so that both do the same. Every query gets topics of its own, with rows made in the
+same way, and must have as many results in the end as DuckDB finds.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class KafkaOptions:
     """What can be varied."""
 
     triggers: str = "0,0.5,2"
-    """Seconds between the beginnings of two batches; 0: as soon as the last one has ended."""
+    """Seconds between the beginnings of two batches; 0, as soon as the last one has ended, always.
+    """
     window_seconds: float = 2.0
     lowest: int = 250
     """Rows per second and stream to begin with."""
@@ -73,37 +75,44 @@ def kafka_latency(options: KafkaOptions, note: Note) -> Report:
         report.systems["kafka"] = {"left out": problem}
         return report
     triggers = seconds_of(options.triggers)
-    agreed: list[tuple[int, int]] = []
-    best: dict[str, float] = {}
+    rates: dict[str, int] = {}
+    measured: list[Latencies] = []
     with (
         tempfile.TemporaryDirectory(prefix="plait-kafka-") as scratch,
         running_broker(Path(scratch) / "broker") as address,
     ):
         bench = _Bench(options, address, Path(scratch), note)
-        rates = {system: bench.sustainable(system) for system in (NATIVE, PLAIT)}
-        for system, rate in rates.items():
-            limit = " (the highest that was tried)" if rate * 2 > options.highest else ""
-            report.systems[system + limit] = {"sustainable rows per second and stream": rate}
-        cases = [(NATIVE, rates[NATIVE] // 2), (PLAIT, rates[PLAIT] // 2)]
-        if rates[NATIVE] != rates[PLAIT]:
-            cases.append((PLAIT, rates[NATIVE] // 2))
-        for system, rate in cases:
-            for trigger in triggers:
-                told = bench.latency(system, rate, trigger)
-                agreed.append((told.found, told.expected))
-                title = f"{system}, {rate:,} rows per second, {_said(trigger)}"
-                report.systems[title] = told.figures()
-                report.series.append(
-                    Series(title, [p for p, _ in told.curve], [s for _, s in told.curve], "s", "%")
-                )
-                key = f"{system} at {rate}"
-                best[key] = min(best.get(key, told.median), told.median)
-    same = best[f"{NATIVE} at {rates[NATIVE] // 2}"] / best[f"{PLAIT} at {rates[NATIVE] // 2}"]
-    report.ratios["native / plait, median latency at the same rate"] = same
+        for system in (NATIVE, PLAIT):
+            rates[system], told = bench.search(system, [r // 2 for r in rates.values()])
+            measured += told
+            limit = " (the highest that was tried)" if rates[system] * 2 > options.highest else ""
+            report.systems[system + limit] = {
+                "sustainable rows per second and stream": rates[system]
+            }
+        for trigger in (t for t in triggers if t):
+            for system in (NATIVE, PLAIT):
+                wanted = dict.fromkeys((rates[system] // 2, rates[NATIVE] // 2))
+                measured += bench.measure(system, trigger, list(wanted))
+    best: dict[tuple[str, int], float] = {}
+    for run in measured:
+        title = f"{run.system}, {run.rate:,} rows per second, {_said(run.trigger)}"
+        report.systems[title] = run.figures()
+        percents, seconds = zip(*run.curve, strict=True)
+        report.series.append(Series(title, percents, seconds, "s", "%"))
+        case = (run.system, run.rate)
+        best[case] = min(best.get(case, run.median), run.median)
+    agreed = {(run.found, run.expected) for run in measured}
+    half = rates[NATIVE] // 2
+    report.ratios["native / plait, median latency at the same rate"] = (
+        best[NATIVE, half] / best[PLAIT, half]
+    )
     report.ratios["plait / native, sustainable rate"] = rates[PLAIT] / rates[NATIVE]
-    different = sum(found != expected for found, expected in agreed)
     report.claims.append(
-        equal("results", "every run has as many results as DuckDB finds", [0, different])
+        equal(
+            "results",
+            "every query has as many results as DuckDB finds",
+            [0, sum(abs(found - expected) for found, expected in agreed)],
+        )
     )
     report.systems["machine"] = {"load": os.getloadavg()}
     return report
@@ -139,13 +148,17 @@ def is_behind(sent: int, done: int, per_second: float, behind_seconds: float) ->
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """What one run measured."""
+    """What was measured at one rate."""
 
+    system: str
+    rate: int
+    trigger: float
     seconds: list[float]
     """Of each result, ascending."""
-    found: int
-    expected: int
     batch_seconds: float
+    found: int
+    """Results of the query in all, also at other rates."""
+    expected: int
 
     @property
     def median(self) -> float:
@@ -200,6 +213,16 @@ class _Query:
             raise PlaitError(f"{self.job.system} from Kafka to Kafka: {why}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Some time at one rate, in microseconds since 1970, and how long a batch took."""
+
+    rate: int
+    began: int
+    ended: int
+    batch_seconds: float
+
+
 @dataclass(slots=True)
 class _Bench:
     """Runs queries against one broker, one after the other."""
@@ -210,10 +233,13 @@ class _Bench:
     note: Note
     runs: int = 0
 
-    def sustainable(self, system: str) -> int:
-        """The highest rate of those tried that the system keeps up with."""
+    def search(self, system: str, also: Sequence[int]) -> tuple[int, list[Latencies]]:
+        """The highest rate of those tried that a system keeps up with, and its latencies.
+
+        They are measured at half of that rate, and at the rates in `also`.
+        """
         options = self.options
-        rate, held = options.lowest, 0
+        rate, held, spans = options.lowest, 0, list[_Span]()
         with self._running(system, 0.0) as (query, feed):
             while rate <= options.highest:
                 feed.rate = rate
@@ -223,37 +249,65 @@ class _Bench:
                 if is_behind(feed.sent, query.done, per_second, options.behind_seconds):
                     break
                 rate, held = rate * 2, rate
+            for wanted in dict.fromkeys((held // 2, *also)) if held else ():
+                spans.append(self._span(query, feed, wanted))
+            self._catch_up(query, feed)
         if not held:
             raise PlaitError(
                 f"{system} does not keep up with {options.lowest} rows per second",
                 remedy="try fewer: -o lowest=50",
             )
-        return held
+        return held, self._latencies(query, feed, spans)
 
-    def latency(self, system: str, rate: int, trigger: float) -> Latencies:
-        """The latency at a rate."""
+    def measure(self, system: str, trigger: float, rates: Sequence[int]) -> list[Latencies]:
+        """The latencies at some rates, with a trigger."""
         with self._running(system, trigger) as (query, feed):
-            self.note(f"{system}: {rate:,} rows per second, {_said(trigger)}")
-            feed.rate = rate
-            self._pass(query, self.options.stage_seconds / 2)
-            began = time.time_ns() // 1000
-            self._pass(query, self.options.measured_seconds)
-            ended = time.time_ns() // 1000
-            feed.rate = 0.0
-            batches = [b["durations"]["triggerExecution"] / 1000 for b in query.batches]
-            deadline = time.monotonic() + self.options.limit_seconds
-            while query.done < feed.sent and time.monotonic() < deadline:
-                self._pass(query, _TICK)
-        results = results_of(self.address, query.job.topics)
-        counted = [r for r in results if began <= r.made < ended]
-        if not counted:
-            raise PlaitError(f"{system} has no results at {rate} rows per second")
-        return Latencies(
-            sorted(r.seconds for r in counted),
-            len(distinct(results)),
-            expected_results(feed.rows, self.options.window_seconds),
-            statistics.median(batches[_WARM_BATCHES:] or batches),
-        )
+            spans = [self._span(query, feed, rate) for rate in rates]
+            self._catch_up(query, feed)
+        return self._latencies(query, feed, spans)
+
+    def _span(self, query: _Query, feed: Feed, rate: int) -> _Span:
+        """Some time at a rate, after the query has caught up and got used to it."""
+        self._catch_up(query, feed)
+        trigger = query.job.trigger_seconds
+        self.note(f"{query.job.system}: measuring {rate:,} rows per second, {_said(trigger)}")
+        feed.rate = rate
+        self._pass(query, self.options.stage_seconds / 2)
+        began, before = time.time_ns() // 1000, len(query.batches)
+        self._pass(query, self.options.measured_seconds)
+        took = [b["durations"]["triggerExecution"] / 1000 for b in query.batches[before:]]
+        return _Span(rate, began, time.time_ns() // 1000, statistics.median(took or [0.0]))
+
+    def _catch_up(self, query: _Query, feed: Feed) -> None:
+        """Send nothing until everything is done."""
+        feed.rate = 0.0
+        self._pass(query, _TICK)  # what is being sent is counted
+        while query.done < feed.sent:
+            self._pass(query, _TICK)
+
+    def _latencies(self, query: _Query, feed: Feed, spans: Sequence[_Span]) -> list[Latencies]:
+        """Those of the results whose newest row was made in a span."""
+        job = query.job
+        results = results_of(self.address, job.topics)
+        found = len(distinct(results))
+        expected = expected_results(feed.rows, self.options.window_seconds)
+        told = []
+        for span in spans:
+            seconds = sorted(r.seconds for r in results if span.began <= r.made < span.ended)
+            if not seconds:
+                raise PlaitError(f"{job.system} has no results at {span.rate} rows per second")
+            told.append(
+                Latencies(
+                    job.system,
+                    span.rate,
+                    job.trigger_seconds,
+                    seconds,
+                    span.batch_seconds,
+                    found,
+                    expected,
+                )
+            )
+        return told
 
     def _pass(self, query: _Query, seconds: float) -> None:
         """Let time pass, as long as the query runs."""
