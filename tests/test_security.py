@@ -52,6 +52,7 @@ STARTS_PROGRAMS = {
     "hosts/spark/java.py": "asks an installed Java for its version",
     "workshop/bench/console_open.py": "runs the console in a process of its own",
     "workshop/bench/spark/launch.py": "runs each system of a benchmark in a process of its own",
+    "workshop/kafka/broker.py": "runs a Kafka broker",
     "workshop/torture/spark.py": "runs drivers of Spark that may be killed",
 }
 IMPORTS_BY_NAME = {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from plait.hosts.spark.control import release as release
     from plait.hosts.spark.examine import check as check
     from plait.hosts.spark.java import provide_java as provide_java
+    from plait.hosts.spark.kafka import from_kafka as from_kafka
     from plait.hosts.spark.moves import move as move
     from plait.hosts.spark.partitions import partitions as partitions
     from plait.hosts.spark.progress import listen as listen
@@ -43,6 +44,7 @@ __all__ = [
     "console",
     "each_batch",
     "errors",
+    "from_kafka",
     "join",
     "listen",
     "local_session",
@@ -75,6 +77,7 @@ _PLACES = {
     "metrics": "plait.dashboard.serving",
     "configure": "plait.hosts.spark.settings",
     "each_batch": "plait.hosts.spark.aside",
+    "from_kafka": "plait.hosts.spark.kafka",
     "listen": "plait.hosts.spark.progress",
     "local_session": "plait.hosts.spark.session",
     "migrate": "plait.hosts.spark.control",

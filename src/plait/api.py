@@ -354,6 +354,7 @@ class _Runnable:
         from plait.files.delta_table import DeltaCommits, check_delta, create_delta
         from plait.hosts.spark.aside import late_column
         from plait.hosts.spark.delta import start_delta, table_place, table_schema
+        from plait.hosts.spark.schemas import is_marked
         from plait.route.packets import lean
 
         self._check_frames()
@@ -364,7 +365,8 @@ class _Runnable:
             )
         place = table_place(fspath(table))
         small = lean(self.query)
-        schema = table_schema(small, late_column(small, late))
+        malformed = any(map(is_marked, self.sources.values()))
+        schema = table_schema(small, late_column(small, late), malformed)
         there = check_delta(place, schema)
         files = self._frame(plan, processors, late, checkpoint, name, upgrade, place)
         if not there:

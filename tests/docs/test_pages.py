@@ -17,8 +17,11 @@ from plait.plan.picture import plan_svg
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-ON_SPARK = {"tutorial.md", "how-to/from-spark.md", "sites.md"}
-"""Pages whose code wants Spark; `tests/spark/test_docs.py` and `test_sites.py` run it."""
+ON_SPARK = {"tutorial.md", "how-to/from-spark.md", "how-to/kafka-to-delta.md", "sites.md"}
+"""Pages whose code wants Spark; `tests/spark/test_docs.py` and `test_sites.py` run it.
+
+The one that wants Kafka too is run by `tests/integration/test_kafka_to_delta.py`.
+"""
 
 
 def blocks(page: str) -> list[str]:

@@ -37,6 +37,7 @@ class PackedCounts:
     null_times: dict[str, int] = field(default_factory=dict)
     null_keys: dict[str, int] = field(default_factory=dict)
     filtered: dict[str, int] = field(default_factory=dict)
+    malformed: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -102,6 +103,7 @@ def batch_of_packets(packets: Iterable[Packet], query: Query) -> Batch:
             add(counts.null_times, name, packet.null_times)
             add(counts.null_keys, name, packet.null_keys)
             add(counts.filtered, name, packet.filtered)
+            add(counts.malformed, name, packet.malformed)
             for group, rows_there in rows_by_group(packet.groups or b"").items():
                 here = batch.groups.setdefault(name, {})
                 here[group] = here.get(group, 0) + rows_there

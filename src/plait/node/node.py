@@ -228,6 +228,7 @@ class Node:
             counts = batch.counts
             report.rows, report.null_times = counts.rows, counts.null_times
             report.null_keys, report.filtered = counts.null_keys, counts.filtered
+            report.malformed = counts.malformed
             return
         for stream, given in admitted.items():
             name = self.query.names[stream]

@@ -20,7 +20,7 @@ from plait.node.report import SUMMED, Report, plus
 
 _RAN = "addBatch"
 """Among Spark's times, the one that only a batch has that was run."""
-_FROM_BEATS = ("rows", "null_times", "null_keys", "filtered")
+_FROM_BEATS = ("rows", "null_times", "null_keys", "filtered", "malformed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class Counted:
     null_keys: Mapping[str, int] = field(default_factory=dict)
     filtered: Mapping[str, int] = field(default_factory=dict)
     """Rows that failed a condition on their own stream."""
+    malformed: Mapping[str, int] = field(default_factory=dict)
+    """Values that could not be read as rows, such as messages of Kafka; see `plait.from_kafka`."""
     results: int = 0
     routed: Mapping[int, int] = field(default_factory=dict)
     """Rows that each processor got, copies included."""

@@ -102,6 +102,10 @@ def _notes(found: Progress) -> list[str]:
         f"state {found.state_rows:,} rows, {found.state_bytes:,} bytes, "
         f"{found.segments:,} segments; {total.written_bytes:,} bytes written",
         f"engines reused {total.reused:,} times, rebuilt {total.rebuilt:,} times",
+        *(
+            f"{n:,} values of {name} could not be read and were set aside"
+            for name, n in total.malformed.items()
+        ),
         f"processors {len(total.routed)}; the hottest is {hot} with {times:.2f} times the mean",
         *(
             f"migration on {p} to {m['new']} by {m['strategy'].replace('-', ' ')}: {m['status']}, "

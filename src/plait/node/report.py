@@ -20,6 +20,7 @@ SUMMED = (
     "null_times",
     "null_keys",
     "filtered",
+    "malformed",
     "late",
     "routed",
     "results",
@@ -42,6 +43,8 @@ class Report:
     null_times: dict[str, int] = field(default_factory=dict)
     null_keys: dict[str, int] = field(default_factory=dict)
     filtered: dict[str, int] = field(default_factory=dict)
+    malformed: dict[str, int] = field(default_factory=dict)
+    """Values of each stream that could not be read; see `plait.route.malformed`."""
     late: dict[str, int] = field(default_factory=dict)
     """Late rows of each stream; a row that went to several processors is counted by one."""
     routed: dict[str, int] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from plait.engine.times import BEFORE_ALL_TIMES
 from plait.plan.steps import on_arrival
 from plait.query.query import Query, narrowed
 from plait.route.groups import cells_of, shares_of
+from plait.route.malformed import MALFORMED, apart
 from plait.route.routing import Numbers, Routing
 from plait.route.rows import encode_rows, gathered
 from plait.tuning import USUAL, Tuning
@@ -40,6 +41,7 @@ class Packet(NamedTuple):
     null_times: int = 0
     null_keys: int = 0
     filtered: int = 0
+    malformed: int = 0
     clock: int = 0
     """When the batch was begun, in milliseconds; the same in all packets of a batch."""
     reason: str = ""
@@ -69,6 +71,8 @@ class Packer:
     aside: bool = False
     """Whether rows that are set aside are sent too."""
     tuning: Tuning = USUAL
+    marked: bool = False
+    """Whether the last column of the rows is the mark of malformed ones; see `malformed`."""
 
     def pack(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
         """The packets of one task, and its closing beats."""
@@ -77,9 +81,14 @@ class Packer:
         admission = Admission(self.query, self.stream)
         needed = [f.name for f in lean(self.query).streams[self.stream].fields]
         for chunk in gathered(batches, self.tuning.packet_rows, self.tuning.gathered_bytes):
-            rows, counts, aside = _admit(admission, chunk, counts)
+            proper, malformed = apart(chunk) if self.marked else (chunk, None)
+            rows, counts, aside = _admit(admission, proper, counts)
+            aside = {reason: bad.select(needed) for reason, bad in aside.items()}
+            if malformed is not None:
+                aside[MALFORMED], more = malformed, malformed.num_rows
+                counts = counts._replace(rows=counts.rows + more, malformed=counts.malformed + more)
             for reason, bad in aside.items() if self.aside else ():
-                body = encode_rows(bad.select(needed))
+                body = encode_rows(bad)
                 whose = self.stream % self.routing.processors
                 number = self.routing.table.number
                 yield Packet(

@@ -8,7 +8,9 @@ was set aside:
     late: struct<stream: string, reason: string, event_time: timestamp, trades: struct<...>, ...>
 
 with a member per stream, which has the columns that processors need of it, and is null unless the
-row is of that stream. Inside the operator these are flat columns, because pandas has no structs.
+row is of that stream. Where values of a stream may be malformed (`plait.route.malformed`), a last
+member `malformed` has them as they came; nothing else is known of them. Inside the operator these
+are flat columns, because pandas has no structs.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from plait.engine.times import event_times
 from plait.errors import DuplicateName, SourceError
 from plait.node.batch import Aside
 from plait.query.query import Query
+from plait.route.malformed import MALFORMED, MARK_TYPE
 
 STREAM = "__plait_stream"
 REASON = "__plait_reason"
@@ -38,7 +41,7 @@ EachBatch = Callable[[DataFrame, int], None]
 """What Spark's `foreachBatch` calls: the rows of a batch, and its number."""
 
 
-def aside_schema(query: Query) -> pa.Schema:
+def aside_schema(query: Query, malformed: bool = False) -> pa.Schema:
     """The flat columns of rows set aside, for a query whose streams have their columns in packets.
 
     >>> from plait.plan.examples import clique
@@ -50,6 +53,8 @@ def aside_schema(query: Query) -> pa.Schema:
         for s, stream in enumerate(query.streams)
         for field in stream.fields
     ]
+    if malformed:
+        columns += [(_of_mark(field.name), field.type) for field in MARK_TYPE]
     when = pa.timestamp("us", tz="UTC")
     return pa.schema([(STREAM, pa.string()), (REASON, pa.string()), (TIME, when), *columns])
 
@@ -57,6 +62,12 @@ def aside_schema(query: Query) -> pa.Schema:
 def aside_columns(query: Query, aside: Aside) -> dict[str, pa.Array]:
     """Rows set aside, as those of the columns in `aside_schema` that are not null."""
     stream, n = query.streams[aside.stream], aside.rows.num_rows
+    if aside.reason == MALFORMED:
+        return {
+            STREAM: pa.repeat(stream.name, n),
+            REASON: pa.repeat(aside.reason, n),
+            **{_of_mark(f.name): aside.rows.column(f.name) for f in MARK_TYPE},
+        }
     micros = event_times(aside.rows.column(stream.time))
     unknown = np.full(n, aside.reason == NO_TIME)
     return {
@@ -105,33 +116,41 @@ def late_column(query: Query, late: bool | str) -> str | None:
     return name
 
 
-def aside_type(query: Query) -> pa.DataType:
+def aside_type(query: Query, malformed: bool = False) -> pa.DataType:
     """The column with rows set aside as an Arrow type, for those who write without Spark."""
     streams = [
         (stream.name, pa.struct([(f.name, f.type) for f in stream.fields]))
         for stream in query.streams
     ]
+    if malformed:
+        streams.append((MALFORMED, MARK_TYPE))
     when = pa.timestamp("us", tz="UTC")
     return pa.struct(
         [("stream", pa.string()), ("reason", pa.string()), ("event_time", when), *streams]
     )
 
 
-def aside_structs(query: Query, aside: Aside) -> pa.Array:
+def aside_structs(query: Query, aside: Aside, malformed: bool = False) -> pa.Array:
     """Rows set aside as values of that type."""
     flat, n = aside_columns(query, aside), aside.rows.num_rows
-    members = [flat[STREAM], flat[REASON], flat[TIME]]
+    when = pa.timestamp("us", tz="UTC")
+    members = [flat[STREAM], flat[REASON], flat.get(TIME, pa.nulls(n, when))]
     for s, stream in enumerate(query.streams):
         fields = [pa.field(f.name, f.type) for f in stream.fields]
-        if s != aside.stream:
+        if s != aside.stream or aside.reason == MALFORMED:
             members.append(pa.nulls(n, pa.struct(fields)))
             continue
         values = [flat[_flat(s, f.name)].cast(f.type) for f in fields]
         members.append(pa.StructArray.from_arrays(values, fields=fields))
-    return pa.StructArray.from_arrays(members, fields=list(aside_type(query)))
+    if malformed and aside.reason == MALFORMED:
+        marks = [flat[_of_mark(f.name)] for f in MARK_TYPE]
+        members.append(pa.StructArray.from_arrays(marks, fields=list(MARK_TYPE)))
+    elif malformed:
+        members.append(pa.nulls(n, MARK_TYPE))
+    return pa.StructArray.from_arrays(members, fields=list(aside_type(query, malformed)))
 
 
-def nested(frame: DataFrame, query: Query, name: str) -> DataFrame:
+def nested(frame: DataFrame, query: Query, name: str, malformed: bool = False) -> DataFrame:
     """The flat columns of rows set aside as one column of type struct."""
     results = [F.col(_quoted(column)) for column in query.schema.names]
     members: list[Column] = [
@@ -142,7 +161,13 @@ def nested(frame: DataFrame, query: Query, name: str) -> DataFrame:
     for s, stream in enumerate(query.streams):
         values = [F.col(_quoted(_flat(s, f.name))).alias(f.name) for f in stream.fields]
         is_here = F.col(STREAM) == F.lit(stream.name)
+        if malformed:
+            is_here &= F.col(REASON) != F.lit(MALFORMED)
         members.append(F.when(is_here, F.struct(*values)).alias(stream.name))
+    if malformed:
+        marks = [F.col(_of_mark(f.name)).alias(f.name) for f in MARK_TYPE]
+        is_mark = F.col(REASON) == F.lit(MALFORMED)
+        members.append(F.when(is_mark, F.struct(*marks)).alias(MALFORMED))
     aside = F.when(F.col(STREAM).isNotNull(), F.struct(*members)).alias(name)
     return frame.select(*results, aside)
 
@@ -178,6 +203,10 @@ def each_batch(
 
 def _flat(stream: int, column: str) -> str:
     return f"__plait_{stream}_{column}"
+
+
+def _of_mark(field: str) -> str:
+    return f"__plait_mark_{field}"
 
 
 def _quoted(name: str) -> str:

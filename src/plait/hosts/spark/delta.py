@@ -51,12 +51,12 @@ def table_place(table: str) -> str:
     return table if path is None else str(Path(path).absolute())
 
 
-def table_schema(query: Query, late: str | None) -> pa.Schema:
+def table_schema(query: Query, late: str | None, malformed: bool = False) -> pa.Schema:
     """The columns of the table: those of results, and one for rows set aside if asked for."""
     # Whatever a query says, a table with columns that must not be null would bind the next one.
     columns = [pa.field(f.name, _delta_type(f.type)) for f in query.schema]
     if late is not None:
-        columns.append(pa.field(late, _delta_type(aside_type(query))))
+        columns.append(pa.field(late, _delta_type(aside_type(query, malformed))))
     return pa.schema(columns)
 
 
@@ -80,6 +80,8 @@ class FileOutlet:
     late: str | None
     """The column for rows set aside, if they are asked for."""
     reports: bool
+    malformed: bool = False
+    """Whether values of a stream may be malformed."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -90,7 +92,7 @@ class FileOutlet:
         self, found: Iterable[pa.RecordBatch | Aside | Report], batch: BatchId
     ) -> Iterator[pd.DataFrame]:
         """Write everything, then name the file."""
-        schema = table_schema(self.query, self.late)
+        schema = table_schema(self.query, self.late, self.malformed)
         name = part_name(batch.query, batch.number, batch.processor)
         part = PartWriter(self.location, name, schema)
         try:
@@ -109,7 +111,8 @@ class FileOutlet:
         """Rows of the table."""
         if isinstance(found, Aside):
             assert self.late is not None, "rows set aside leave a task that was asked for them"
-            columns, rows = {self.late: aside_structs(self.query, found)}, found.rows.num_rows
+            columns = {self.late: aside_structs(self.query, found, self.malformed)}
+            rows = found.rows.num_rows
         else:
             columns = dict(zip(found.schema.names, found.columns, strict=True))
             rows = found.num_rows

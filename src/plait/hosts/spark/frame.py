@@ -34,7 +34,7 @@ from plait.hosts.spark.layout import layout_of, new_layout, random_seed
 from plait.hosts.spark.operator import REPORT, JoinOperator, RowOutlet
 from plait.hosts.spark.partitions import warn_of_partitions
 from plait.hosts.spark.requirements import check_packages, check_spark
-from plait.hosts.spark.schemas import conform, spark_schema
+from plait.hosts.spark.schemas import conform, is_marked, spark_schema
 from plait.hosts.spark.settings import store_in_rocksdb
 from plait.hosts.spark.watermarks import warn_without_watermarks, without_watermark
 from plait.hosts.spark.worker import batch_number, settle
@@ -45,6 +45,7 @@ from plait.optimize.costs import load
 from plait.plan.jtree import Join, Leaf, check_plan
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query, narrowed
+from plait.route.malformed import MALFORMED, MARK, MARK_TYPE
 from plait.route.packets import Packer, Packet, lean
 from plait.tuning import USUAL, Tuning
 
@@ -61,6 +62,7 @@ _PACKETS = pa.schema(
         ("null_times", pa.int64()),
         ("null_keys", pa.int64()),
         ("filtered", pa.int64()),
+        ("malformed", pa.int64()),
         ("clock", pa.int64()),
         ("reason", pa.string()),
         ("flag", pa.int64()),
@@ -104,7 +106,13 @@ def results(
         raise SourceError(f"there is no DataFrame for the stream {missing[0]!r}")
     _check_kinds({name: frames[name] for name in query.names})
     asked = narrowed(query)
+    malformed = any(is_marked(frames[name]) for name in query.names)
     named = late_column(query, late)
+    if named and malformed and MALFORMED in query.names:
+        raise DuplicateName(
+            f"a stream is called {MALFORMED!r}, as is what {named} has of malformed values",
+            remedy="give the stream another name",
+        )
     session = frames[query.names[0]].sparkSession
     check_spark(session.version)
     small = lean(query)
@@ -125,12 +133,14 @@ def results(
     routing, keys = layout.routing, layout.keys
     packets: DataFrame | None = None
     for s, stream in enumerate(asked.streams):
+        marked = is_marked(frames[stream.name])
+        schema = stream.schema.append(pa.field(MARK, MARK_TYPE)) if marked else stream.schema
         frame = without_watermark(frames[stream.name]).select(
             # Spark parses the names once more on its way to Python: plain ones, then.
-            [named_column(f.name).alias(f"c{i}") for i, f in enumerate(stream.fields)]
+            [named_column(name).alias(f"c{i}") for i, name in enumerate(schema.names)]
         )
-        packer = Packer(asked, s, routing, bool(late), tuning)
-        pack = _pack(packer, stream.schema, keys, control)
+        packer = Packer(asked, s, routing, bool(late), tuning, marked)
+        pack = _pack(packer, schema, keys, control)
         packed = frame.mapInArrow(pack, spark_schema(_PACKETS))
         packets = packed if packets is None else packets.unionAll(packed)
     assert packets is not None, "a query has streams"
@@ -158,7 +168,9 @@ def results(
         look_after(made)
     reports = not control.shared
     outlet = (
-        RowOutlet(processor, reports) if table is None else FileOutlet(small, table, named, reports)
+        RowOutlet(processor, reports, malformed)
+        if table is None
+        else FileOutlet(small, table, named, reports, malformed)
     )
     operator = JoinOperator(processor, keys, run, control, outlet)
     rows = packets.groupBy("processor").transformWithStateInPandas(
@@ -168,9 +180,9 @@ def results(
         rows = _observed(rows, observation(name)).where(F.col(REPORT).isNull()).drop(REPORT)
     if table is not None:
         return rows
-    meant = [*small.schema, *(aside_schema(small) if processor.aside else ())]
+    meant = [*small.schema, *(aside_schema(small, malformed) if processor.aside else ())]
     rows = with_instants(rows, meant)
-    return rows if named is None else nested(rows, small, named)
+    return rows if named is None else nested(rows, small, named, malformed)
 
 
 def observation(name: str | None) -> str:

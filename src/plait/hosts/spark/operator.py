@@ -43,14 +43,14 @@ _ROWS = StructType().add("newest", LongType()).add("body", BinaryType())
 """What the state holds. As text, Spark would parse them once more in every task."""
 
 
-def output_schema(processor: Processor, *, reports: bool) -> pa.Schema:
+def output_schema(processor: Processor, *, reports: bool, malformed: bool) -> pa.Schema:
     """What the operator returns: results, reports and rows set aside if they are asked for.
 
     Instants are microseconds, also within structs and arrays: pandas would convert them one by
     one, and those of arrays by the clock of the session's zone.
     """
     report = [pa.field(REPORT, pa.string())] if reports else []
-    aside = list(aside_schema(processor.setup.query)) if processor.aside else []
+    aside = list(aside_schema(processor.setup.query, malformed)) if processor.aside else []
     return pa.schema(
         [f.with_type(with_micros(f.type)) for f in [*processor.setup.query.schema, *report, *aside]]
     )
@@ -118,11 +118,13 @@ class RowOutlet:
 
     processor: Processor
     reports: bool
+    malformed: bool = False
+    """Whether values of a stream may be malformed."""
 
     @property
     def schema(self) -> pa.Schema:
         """Everything, side by side."""
-        return output_schema(self.processor, reports=self.reports)
+        return output_schema(self.processor, reports=self.reports, malformed=self.malformed)
 
     def frames(
         self, found: Iterable[pa.RecordBatch | Aside | Report], batch: BatchId

@@ -9,17 +9,30 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import DataType, StructField, StructType
 
 from plait.query.keys import unreadable
+from plait.route.malformed import MARK, MARK_TYPE
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
     """The columns of a DataFrame; timestamps are instants in UTC.
 
-    A column that Plait cannot carry may be there as long as nobody asks for it.
+    A column that Plait cannot carry may be there as long as nobody asks for it. The mark of
+    malformed rows is none of them.
     """
-    return pa.schema([(field.name, _arrow_type(field.dataType)) for field in frame.schema.fields])
+    fields = [field for field in frame.schema.fields if not _is_mark(field)]
+    return pa.schema([(field.name, arrow_type(field.dataType)) for field in fields])
 
 
-def _arrow_type(type_: DataType) -> pa.DataType:
+def is_marked(frame: DataFrame) -> bool:
+    """Whether a DataFrame tells which of its rows are malformed; see `plait.route.malformed`."""
+    return any(map(_is_mark, frame.schema.fields))
+
+
+def _is_mark(field: StructField) -> bool:
+    return field.name == MARK and arrow_type(field.dataType) == MARK_TYPE
+
+
+def arrow_type(type_: DataType) -> pa.DataType:
+    """A type of Spark as Arrow has it."""
     name = type_.simpleString()
     if "map<" in name:  # no hash, no gather and no pandas column has one
         return unreadable(name)

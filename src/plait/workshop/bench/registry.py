@@ -22,6 +22,7 @@ BENCHMARKS = Catalogue(
         "console-open": "plait.workshop.bench.console_open:console_open",
         "cost-model": "plait.workshop.bench.cost_model:cost_model",
         "eddies-decision": "plait.workshop.bench.eddies_decision:eddies_decision",
+        "kafka-latency": "plait.workshop.bench.spark.kafka_latency:kafka_latency",
         "kernel-ingest": "plait.workshop.bench.kernel_peers:ingest",
         "kernel-output": "plait.workshop.bench.kernel_peers:output",
         "kernel-ways": "plait.workshop.bench.kernel_ways:ways",

@@ -25,6 +25,7 @@ from plait.hosts.spark.control import Control
 from plait.hosts.spark.moves import moves_of
 from plait.hosts.spark.progress import reports_of
 from plait.hosts.spark.session import local_session
+from plait.route.malformed import MARK
 from plait.route.table import initial
 from plait.tuning import USUAL
 from plait.workshop.bench.spark.job import FIRST_WARM, Job, tell
@@ -77,6 +78,8 @@ def _run(spark: SparkSession, job: Job) -> None:
             warm = warm or time.perf_counter()
             if job.seconds and time.perf_counter() - warm > job.seconds:
                 query.stop()
+        if job.stop.exists():
+            query.stop()
     seconds = time.perf_counter() - began
     query.awaitTermination()  # raises what ended the query, if anything did
     _tell_batches(spark, query, told, job, sums)
@@ -106,6 +109,8 @@ def _summed(frames: list[DataFrame], job: Job, sums: dict[int, Any]) -> Start:
 def _kept(frames: list[DataFrame], job: Job) -> Start:
     """A query whose results are written to `out`."""
     out, checkpoint = Path(job.scratch) / "out", Path(job.scratch) / "checkpoint"
+    if job.sink == "kafka":
+        return _to_kafka(frames, job, checkpoint)
     asked = plait_question(frames, job)
     if job.sink == "delta":
         return partial(asked.write_delta, out, checkpoint=checkpoint, **_trigger(job))
@@ -116,6 +121,34 @@ def _kept(frames: list[DataFrame], job: Job) -> Start:
 
 def _checkpoint(job: Job) -> str:
     return job.checkpoint or str(Path(job.scratch) / "checkpoint")
+
+
+def _to_kafka(frames: list[DataFrame], job: Job, checkpoint: Path) -> Start:
+    """A query whose results are messages: when their newest row was made, and what they are of."""
+    found = plait_join(frames, job) if job.system == "plait" else _native(frames, job)
+    streams = range(len(job.keys))
+    made = ", ".join(f"unix_micros(s{i}_ts)" for i in streams)
+    rows = ", ".join(f"s{i}_v" for i in streams)
+    value = f"to_json(struct(greatest({made}) AS made, array({rows}) AS rows)) AS value"
+    writer = found.selectExpr(value).writeStream.format("kafka")
+    writer = writer.option("kafka.bootstrap.servers", job.kafka)
+    writer = writer.option("topic", f"{job.topics}-results")
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    return writer.trigger(**_trigger(job)).start
+
+
+def _from_kafka(spark: SparkSession, job: Job, number: int) -> DataFrame:
+    """Both systems read the messages in the same way."""
+    messages = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", job.kafka)
+        .option("subscribe", f"{job.topics}-s{number}")
+        .option("startingOffsets", "earliest")
+        .load()
+    )
+    columns = ", ".join(f"{name} BIGINT" for name in (*job.keys[number], "ts", "v"))
+    rows = plait.from_kafka(messages, columns).withColumn("ts", F.timestamp_micros("ts"))
+    return rows if job.system == "plait" else rows.drop(MARK)
 
 
 def _trigger(job: Job) -> dict[str, Any]:
@@ -129,6 +162,8 @@ def _stream(spark: SparkSession, job: Job, number: int) -> DataFrame:
         where = f"{job.files}/s{number}"
         schema = spark.read.parquet(where).schema
         return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(where)
+    if job.kafka:
+        return _from_kafka(spark, job, number)
     rate = spark.readStream.format("rate").option("rowsPerSecond", job.rate).load()
     keys = [
         F.expr(f"pmod(xxhash64(value, {number}, '{k}'), {job.domain})").alias(k)

@@ -29,6 +29,10 @@ class Job:
     """A directory for this job alone: checkpoint, temporary files, log."""
     files: str = ""
     """Where the streams' files are; without, rows come from Spark's rate source."""
+    kafka: str = ""
+    """The address of the broker whose topics have the streams, if they come from Kafka."""
+    topics: str = ""
+    """How the names of the topics begin: `TOPICS-s0` and so on, and `TOPICS-results`."""
     rate: int = 0
     """Rows per second and stream from the rate source."""
     domain: int = 0
@@ -39,7 +43,7 @@ class Job:
     aggregate: bool = False
     """Whether results are summed up by one aggregate per batch; else they are observed."""
     sink: str = ""
-    """Where results go, if they are to be kept: parquet or delta; for Plait only."""
+    """Where results go, if they are to be kept: parquet or delta, for Plait only, or kafka."""
     checkpoint: str = ""
     """Where Spark keeps the checkpoint, if not in the directory for this job."""
     told: bool = False
@@ -73,6 +77,11 @@ class Job:
         """Write the job where a child can read it."""
         path.write_text(json.dumps(asdict(self)))
         return path
+
+    @property
+    def stop(self) -> Path:
+        """The file that ends the query when it is there."""
+        return Path(self.scratch) / "stop"
 
     @classmethod
     def read(cls, path: Path) -> Job:

@@ -45,7 +45,7 @@ SETUP: dict[str, str] = {
     FLINK: "Flink's interval joins, heap state, from CSV",
     FLINK_ROCKSDB: "Flink's interval joins, RocksDB state, from CSV",
 }
-_SETTINGS: dict[str, dict[str, str]] = {
+SETTINGS: dict[str, dict[str, str]] = {
     NATIVE: {_PROVIDER: _HDFS, _JOIN_FORMAT: "2"},
     ROCKSDB: {_JOIN_FORMAT: "2"},
     ROCKSDB_4: {_JOIN_FORMAT: "4"},
@@ -149,7 +149,7 @@ def run_spark(
         aggregate=workload.many_results,
         cores=machine.cores,
         memory=machine.memory,
-        settings=_SETTINGS.get(system, {}),
+        settings=SETTINGS.get(system, {}),
     )
     command = [
         sys.executable,
