@@ -37,13 +37,16 @@ def test_oracle_theta_joins(history: History, seed: int) -> None:
     seed=SEEDS,
     theta=st.booleans(),
     update=st.sampled_from((None, "central", "distributed")),
+    wishes=st.sampled_from((0.0, 0.02)),
 )
 def test_campaign_at_sites(
-    history: History, seed: int, theta: bool, update: UpdateWay | None
+    history: History, seed: int, theta: bool, update: UpdateWay | None, wishes: float
 ) -> None:
     theta = theta and len(history.query.streams) <= 3
-    changes = 0.2 if update is None else 0.0
-    assert_lawful_at_sites(history, seed, theta=theta, changes=changes, update=update)
+    changes = 0.2 if update is None and not wishes else 0.0
+    assert_lawful_at_sites(
+        history, seed, theta=theta, changes=changes, update=update, wishes=wishes
+    )
 
 
 @pytest.mark.slow
@@ -60,3 +63,12 @@ def test_oracle_the_sites_change_the_plan_themselves(
     history: History, seed: int, update: UpdateWay
 ) -> None:
     assert_lawful_at_sites(history, seed, update=update)
+
+
+@pytest.mark.slow
+@settings(max_examples=6)
+@given(history=crowds(), seed=SEEDS, update=st.sampled_from((None, "central", "distributed")))
+def test_oracle_the_plan_changes_because_somebody_wants_it(
+    history: History, seed: int, update: UpdateWay | None
+) -> None:
+    assert_lawful_at_sites(history, seed, update=update, wishes=0.05)

@@ -26,6 +26,7 @@ from tests.spark import mortal_site
 from tests.spark.feeds import AT, Feeds, found_in, placed_at
 
 import plait
+from plait.adapt.placement import PlacementPolicy, UpdateWay
 from plait.errors import SourceError
 from plait.hosts.spark import sites as sites_module
 from plait.hosts.spark.mail import Mailbox
@@ -98,13 +99,13 @@ class Running:
         return results
 
 
-@pytest.mark.parametrize(
-    "divided",
-    [
-        pytest.param(False, id="one application"),
-        pytest.param(True, id="one per site", marks=pytest.mark.campaign),
-    ],
-)
+DIVIDED = [
+    pytest.param(False, id="one application"),
+    pytest.param(True, id="one per site", marks=pytest.mark.campaign),
+]
+
+
+@pytest.mark.parametrize("divided", DIVIDED)
 def test_oracle_the_plan_moves_away_from_a_slow_link(
     spark: SparkSession, tmp_path: Path, divided: bool
 ) -> None:
@@ -112,7 +113,7 @@ def test_oracle_the_plan_moves_away_from_a_slow_link(
     feeds = Feeds(tmp_path / "feeds", sizes=sizes)
     # A file has the rows of ten seconds, with four keys.
     known = {stream: {"rate": size / 10, "factor": 0.25} for stream, size in sizes.items()}
-    placed = placed_at(spark, feeds.folder, statistics=known)
+    placed = placed_at(spark, feeds.folder, statistics=known, adapt=False)
     running = Running(placed, tmp_path, divided=divided)
     for number in range(2):
         feeds.write(number)
@@ -141,6 +142,44 @@ def test_oracle_the_plan_moves_away_from_a_slow_link(
     print(last)
     assert before > 1000
     assert after <= before / 2
+
+
+@pytest.mark.parametrize("divided", DIVIDED)
+@pytest.mark.parametrize("update", ["central", "distributed"])
+def test_oracle_sites_move_away_from_a_slow_link_by_themselves(
+    spark: SparkSession, tmp_path: Path, divided: bool, update: UpdateWay
+) -> None:
+    feeds = Feeds(tmp_path / "feeds", sizes={"a": 8, "b": 8, "c": 4, "d": 30})
+    # What is said of the rates is wrong: for these, much would go over the slow link.
+    said = {"a": 30, "b": 30, "c": 4, "d": 4}
+    known = {stream: {"rate": size / 10, "factor": 0.25} for stream, size in said.items()}
+    policy = PlacementPolicy(update=update, patience=600_000_000)
+    placed = placed_at(spark, feeds.folder, statistics=known, links=SLOW, adapt=policy)
+    running = Running(placed, tmp_path, divided=divided)
+    taken, part = [], running.parts[0]
+    try:
+        feeds.write(0)
+        running.start()
+        for number in range(1, 5):
+            running.rest()
+            taken.append(_over_the_slow_link(part.progress(running.box).link_bytes))
+            feeds.write(number)
+        running.rest()
+        last = part.progress(running.box)
+    finally:
+        running.stop()
+    assert running.found(spark) == feeds.wanted(placed)
+    number, plan = last.plan or (0, None)
+    assert number >= 1
+    assert plan not in (None, placed.plan)
+    assert {site.last["follows"] for site in last.sites.values()} == {number}
+    after = (_over_the_slow_link(last.link_bytes) - taken[2]) / 2
+    print(f"\n{placed.explain()}\nslow link: {taken[0]} bytes for a file, then {after:g}\n{last}")
+    assert taken[0] > 500
+    assert after <= taken[0] / 2
+    assert any("exceeds the threshold" in decision.text for decision in last.decisions)
+    told = [told["notice"] for site in last.sites.values() for told in site.measured.values()]
+    assert any("does not exceed" in notice for notice in told), "also reasons to stay"
 
 
 def _over_the_slow_link(link_bytes: dict[tuple[str, str], int]) -> int:

@@ -75,6 +75,7 @@ from plait.node.site_windows import SiteWindows
 from plait.node.store import Store, kind_of, lane_of, stream_of
 from plait.plan.site_legs import SitePart, site_part
 from plait.plan.sites import Jep
+from plait.protocol.site_messages import Wish
 from plait.protocol.site_turns import InTurn, Turns
 from plait.query.names import quoted
 from plait.route.packets import lean
@@ -151,7 +152,7 @@ class Site:
         self.planning: SitePlanning | None = None
         """Its part in changes of the plan, if it may change and streams arrive here."""
         if setup.policy is not None and name in sites.names:
-            turns = Turns(setup.policy, setup.setting)
+            turns = Turns(setup.policy, setup.setting, setup.jep, setup.automatic)
             self.planning = SitePlanning(turns, name, header.planning)
 
     @classmethod
@@ -221,6 +222,7 @@ class Site:
         now: int = 0,
         beat: bool = False,
         ended: bool = False,
+        wishes: Iterable[Wish] = (),
         token: str = "",
         store: Store | None = None,
     ) -> SiteOutcome:
@@ -228,9 +230,10 @@ class Site:
 
         Rows are given by stream, for streams that arrive here. `now` pushes the clock, so that the
         clocks of sites do not drift apart. A `beat` tells everybody who keeps a window of this
-        site's streams how far it has come. After `ended` no more rows come. The state after the
-        step has the name `token`, and what changed is written to the `store`; without one, nothing
-        is durable. What is refused changes nothing.
+        site's streams how far it has come. After `ended` no more rows come. `wishes` are plans that
+        somebody wants, or wants no longer; all sites are told the same. The state after the step
+        has the name `token`, and what changed is written to the `store`; without one, nothing is
+        durable. What is refused changes nothing.
         """
         report = SiteReport(self.name, self.step_number + 1)
         outcome = SiteOutcome(report)
@@ -244,7 +247,8 @@ class Site:
         probed = counted(self)
         for origin, one in news:
             self._take(origin, one, outcome)
-        self._plan(admitted, [m for _, one in news for m in one.messages], now, report)
+        messages = [message for _, one in news for message in one.messages]
+        self._plan(admitted, messages, wishes, now, report)
         for request in self._requests:
             self._request(request)
         self._requests = []
@@ -290,13 +294,14 @@ class Site:
         self,
         admitted: Mapping[str, SiteRows],
         messages: Sequence[InTurn],
+        wishes: Iterable[Wish],
         now: int,
         report: SiteReport,
     ) -> None:
         """Take part in changes of the plan, if it may change."""
         if self.planning is not None:
             rows = {stream: (fresh.rows, fresh.newest) for stream, fresh in admitted.items()}
-            for message in self.planning.step(self, rows, messages, now, report):
+            for message in self.planning.step(self, rows, messages, wishes, now, report):
                 receiver = message.sent.receiver
                 home = dict(self.setup.sites.homes).get(receiver, receiver)
                 self._draft(home).messages.append(message)
