@@ -68,6 +68,7 @@ from plait.node.site_packets import (
     WindowRequest,
 )
 from plait.node.site_planning import SitePlanning
+from plait.node.site_rows import ShippedRows
 from plait.node.site_runs import LegRun, decode_item, encode_item, item_of
 from plait.node.site_setup import SiteOutcome, SiteReport, SiteSetup
 from plait.node.site_store import HELD, WAITING, WINDOW, SegmentChanges
@@ -124,8 +125,9 @@ class Site:
         self._told = dict(header.told)
         self._changes = SegmentChanges()
         others = [other for other in everyone if other != name]
-        self.links = SiteLinks(name, others, self._changes, header.links)
         self.lean = lean(setup.query)
+        self.shipped = ShippedRows(self.lean)
+        self.links = SiteLinks(name, others, self._changes, header.links, self.shipped)
         windows = Windows(
             keeping_all(self.lean),
             {},
@@ -263,7 +265,7 @@ class Site:
         self._ask()
         self._tell(beat)
         self._purge()
-        outcome.packets = [*self._sent(report), *self.links.acknowledge()]
+        outcome.packets = [*self._sent(outcome), *self.links.acknowledge()]
         self._retire()
         complete(self, report, probed, outcome)
         if store is None:
@@ -341,6 +343,8 @@ class Site:
 
     def _join(self, run: LegRun, outcome: SiteOutcome) -> None:
         """Join what can be joined at a leg, ship what was found, and keep the others."""
+        if not run.waiting:
+            return
         stored = {item.number for item in run.waiting if item.number is not None}
         tuning, leg = self.setup.tuning, run.leg
         found = run.join(self._complete)
@@ -357,7 +361,7 @@ class Site:
             if item.number is None:
                 self._items += 1
                 run.waiting[place] = replace(item, number=self._items)
-                body = partial(encode_item, run.key, item.rows)
+                body = partial(encode_item, run.key, item.rows, self.shipped)
                 self._changes.add(self._items, lane_of(0, WAITING), 0, body)
 
     def _draft(self, target: str) -> PacketDraft:
@@ -393,7 +397,7 @@ class Site:
                 following = LegKey(key.plan, key.head, key.number + 1)
                 self._draft(run.leg.target).frontiers[following] = self._passed(run)
 
-    def _sent(self, report: SiteReport) -> list[SitePacket]:
+    def _sent(self, outcome: SiteOutcome) -> list[SitePacket]:
         """The packets of this step, with frontiers where those have moved."""
         packets = []
         for target, draft in self._drafts.items():
@@ -408,7 +412,8 @@ class Site:
             self._told |= moved
             news = draft.news(self.clock, tuple(moved.items()))
             packets.append(self.links.send(target, news))
-            report.sent_bytes[target] = len(packets[-1].body)
+            outcome.news[target] = news
+            outcome.report.sent_bytes[target] = len(packets[-1].body)
         return packets
 
     def _is_far(self, leg: LegKey, time: int) -> bool:
@@ -454,7 +459,7 @@ class Site:
         if kind == WINDOW:
             self.windows.restore(stream_of(lane), segment, body)
         elif kind == WAITING:
-            key, rows = decode_item(body)
+            key, rows = decode_item(body, self.shipped)
             self._enter(key, rows, segment)
         elif kind == HELD:
             (rows,) = decode_rows(body)
