@@ -1,7 +1,8 @@
 """Sites in one process with a network that does everything a network may do, and hosts that crash.
 
 `SiteWorld` runs a join over sites by a random schedule. Packets are delayed, reordered, repeated
-and lost; what was lost is sent again, as an at-least-once transport does. Steps take the next rows
+and lost; what was lost is sent again, as an at-least-once transport does. Some links are much
+slower than others, and of a change of the plan one site may hear when it is over for all others. Steps take the next rows
 of some streams and some of the packets. A step that crashes has no effect but on the processes: the
 site is loaded from what was committed, and the rows and packets come again. In the end all streams
 end, and the network is quiet when nothing is left to be sent.
@@ -25,6 +26,7 @@ from plait.node.site_packets import SitePacket
 from plait.node.site_setup import SiteOutcome, SiteSetup, guessed, planned
 from plait.optimize.site_cost import HASH, NESTED_LOOP
 from plait.optimize.site_greedy import greedy
+from plait.plan.examples import clique
 from plait.plan.sites import Jep, Placement, Sep, SiteLink, Sites, fully_connected
 from plait.protocol.site_messages import WantPlan, Wish, Withdraw
 from plait.query.expr import Call, Column
@@ -48,6 +50,8 @@ class PlanChange:
     ready: dict[str, int] = field(default_factory=dict)
     """The sites whose windows are full, and the stamp from which each holds its heads."""
     given_up: bool = False
+    deaf: str | None = None
+    """The site that hears of the decision when all others have done with the old plan."""
 
     def decided(self, sites: Sequence[str]) -> int | None:
         """The stamp of the switch, once all sites are ready."""
@@ -79,6 +83,9 @@ class SiteWorld:
         self.switched = self.abandoned = 0
         self._wishing = wishes
         self._wishes: list[Wish] = []
+        speeds = (0.05, 0.3, 0.9, 0.9) if chance.random() < 0.7 else (0.6,)
+        self._speeds = {(a, b): chance.choice(speeds) for a in names for b in names}
+        """The chance that a packet which is on its way comes in the next step."""
         self._heard = dict.fromkeys(names, 0)
         """How many of the wishes each site has heard."""
 
@@ -117,7 +124,10 @@ class SiteWorld:
 
     def _delivered(self, name: str) -> list[SitePacket]:
         """Some of the packets for a site, in any order; some stay in the network as well."""
-        mine = [p for p in self.network if p.target == name and self.chance.random() < 0.6]
+        mine = [
+            p for p in self.network
+            if p.target == name and self.chance.random() < self._speeds[p.origin, name]
+        ]  # fmt: skip
         self.chance.shuffle(mine)
         for packet in mine:
             if self.chance.random() < 0.7:
@@ -187,13 +197,17 @@ class SiteWorld:
         one_plan = all(len(self.sites[other].plans) == 1 for other in names)
         if change is None and one_plan and self.chance.random() < self._changes:
             number = 1 + self.switched + self.abandoned
-            self._change = change = PlanChange(number, drawn_jep(self.setup.query, self.chance))
+            deaf = self.chance.choice([*names, None])
+            jep = drawn_jep(self.setup.query, self.chance)
+            self._change = change = PlanChange(number, jep, deaf=deaf)
         if change is None or name not in names:
             return
         if change.given_up:
             site.give_up(change.number)
         elif (stamp := change.decided(names)) is not None:
-            if self.chance.random() < 0.2:  # it hears of it sooner or later
+            others = [self.sites[other] for other in names if other != name]
+            waits = name == change.deaf and any(len(other.plans) > 1 for other in others)
+            if self.chance.random() < (0.01 if waits else 0.3):  # it hears of it sooner or later
                 site.switch(change.number, stamp)
         elif change.number not in site.plans:
             site.install(change.number, change.jep)
@@ -224,6 +238,7 @@ class SiteWorld:
     def _calm(self) -> None:
         """Go on until everything has come; no more changes begin."""
         self._changes = self._wishing = 0.0
+        self._speeds = dict.fromkeys(self._speeds, 0.6)
         for _ in range(_RESENDINGS):
             while self.network:
                 for name in self.sites:
@@ -335,6 +350,19 @@ def drawn_policy(update: UpdateWay, chance: Random) -> PlacementPolicy:
         chance.choice((1, 3, 64)),
         chance.choice((1, 50, 10**9)),
     )
+
+
+def marched(chance: Random) -> History:
+    """Streams with one key whose rows come one by one, for so long that plans change meanwhile."""
+    query = clique(3)
+    tick = query.bounds.widest // chance.choice((1, 2))
+    streams = tuple(
+        replace(stream, delay=chance.choice((0, tick, 4 * tick))) for stream in query.streams
+    )
+    batches = tuple(
+        {name: [{"ts": number * tick, "k": 1}]} for number in range(24) for name in query.names
+    )
+    return History(replace(query, streams=streams), batches)
 
 
 def assert_lawful_at_sites(
