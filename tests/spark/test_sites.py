@@ -23,7 +23,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from tests.spark import mortal_site
-from tests.spark.feeds import AT, Feeds, found_in, placed_at
+from tests.spark.feeds import AT, SAID, SLOW, TURNED, Feeds, found_in, placed_at
 
 import plait
 from plait.adapt.placement import PlacementPolicy, UpdateWay
@@ -35,7 +35,6 @@ from plait.hosts.spark.sites import PlacedJoin
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 _BUSY = 20
-SLOW = [("oslo", "rome", 0.5, 500.0), ("rome", "oslo", 0.5, 500.0)]
 
 
 class Running:
@@ -85,6 +84,10 @@ class Running:
         box = Mailbox(self.box)
         logs = [box.mail(part.application) / "_spark_metadata" for part in self.parts]
         return [{n for n in os.listdir(log) if n.isdigit()} for log in logs]
+
+    def failed(self) -> list[str]:
+        """The applications whose query has ended by itself."""
+        return [name for name, query in self.queries.items() if not query.isActive]
 
     def stop(self) -> None:
         for query in self.queries.values():
@@ -149,12 +152,10 @@ def test_oracle_the_plan_moves_away_from_a_slow_link(
 def test_oracle_sites_move_away_from_a_slow_link_by_themselves(
     spark: SparkSession, tmp_path: Path, divided: bool, update: UpdateWay
 ) -> None:
-    feeds = Feeds(tmp_path / "feeds", sizes={"a": 8, "b": 8, "c": 4, "d": 30})
     # What is said of the rates is wrong: for these, much would go over the slow link.
-    said = {"a": 30, "b": 30, "c": 4, "d": 4}
-    known = {stream: {"rate": size / 10, "factor": 0.25} for stream, size in said.items()}
+    feeds = Feeds(tmp_path / "feeds", sizes=TURNED)
     policy = PlacementPolicy(update=update, patience=600_000_000)
-    placed = placed_at(spark, feeds.folder, statistics=known, links=SLOW, adapt=policy)
+    placed = placed_at(spark, feeds.folder, statistics=SAID, links=SLOW, adapt=policy)
     running = Running(placed, tmp_path, divided=divided)
     taken, part = [], running.parts[0]
     try:
@@ -210,6 +211,50 @@ def test_oracle_workers_are_killed(
     assert running.found(spark) == feeds.wanted(placed)
 
 
+PHASES = ("copying", "local-ready", "global-ready", "idle")
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("divided", [False, True], ids=["one application", "one per site"])
+@pytest.mark.parametrize("site", AT)
+def test_oracle_the_worker_of_a_site_is_killed_while_the_plan_changes(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    divided: bool,
+    site: str,
+) -> None:
+    feeds = Feeds(tmp_path / "feeds", seed=4, sizes=TURNED)
+    policy = PlacementPolicy(patience=600_000_000)
+    options = {"statistics": SAID, "links": SLOW, "adapt": policy, "results": "kyiv"}
+    placed = placed_at(spark, feeds.folder, **options)
+    orders = tmp_path / "orders"
+    orders.mkdir()
+    cloudpickle.register_pickle_by_value(mortal_site)  # type: ignore[no-untyped-call]
+    monkeypatch.setattr(sites_module, "SiteOperator", partial(mortal_site.made, str(orders)))
+    running = Running(placed, tmp_path, divided=divided)
+    feeds.write(0)
+    running.start()
+    for phase in PHASES:
+        (orders / f"{site}-{phase}").touch()
+    deaths = 0
+    for number in range(1, 4):
+        feeds.write(number)
+        while True:
+            try:
+                running.rest()
+                break
+            except StreamingQueryException:
+                deaths += 1
+                running.start(*running.failed())
+    running.stop()
+    # A site that comes from one phase to another within a step is not seen in between.
+    assert deaths == len(PHASES) - len(list(orders.iterdir())) >= 2
+    assert running.found(spark) == feeds.wanted(placed)
+    last = running.parts[0].progress(running.box)
+    assert {told.last["follows"] for told in last.sites.values()} == {1}
+
+
 @contextmanager
 def _process(feeds: Path, folder: Path, site: str) -> Iterator[subprocess.Popen[bytes]]:
     """An application in a process of its own, with a session of its own."""
@@ -244,26 +289,29 @@ def _reached(process: subprocess.Popen[bytes], path: Path) -> None:
 
 
 KILLED = [
-    pytest.param("rome", ("mail-logged",), id="one site", marks=pytest.mark.campaign),
-    pytest.param("all", ("mail-logged",), id="all sites"),
+    pytest.param("rome", (("mail-logged", 1),), id="one site", marks=pytest.mark.campaign),
+    pytest.param("all", (("mail-logged", 1),), id="all sites"),
     *(
         pytest.param(
             site,
-            ("planned", "mail-logged", "committed"),
+            # The plan changes after the second file has come, and that takes about eight batches.
+            (("planned", 1), ("mail-logged", 1), ("committed", 2), ("planned", 2),
+             ("mail-logged", 2), ("committed", 1)),
             id=f"{site}, every point",
             marks=pytest.mark.campaign,
         )
         for site in (*AT, "all")
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("site", "points"), KILLED)
 def test_oracle_applications_are_killed(
-    spark: SparkSession, tmp_path: Path, site: str, points: tuple[str, ...]
+    spark: SparkSession, tmp_path: Path, site: str, points: tuple[tuple[str, int], ...]
 ) -> None:
-    feeds = Feeds(tmp_path / "feeds", seed=2)
-    placed = placed_at(spark, feeds.folder, results="bonn")
+    feeds = Feeds(tmp_path / "feeds", seed=2, sizes=TURNED)
+    options = {"statistics": SAID, "links": SLOW, "results": "bonn"}
+    placed = placed_at(spark, feeds.folder, **options)
     running = Running(placed, tmp_path, divided=site != "all")
     victim = "all" if site == "all" else f"site-{site}"
     others = [part.application for part in running.parts if part.application != victim]
@@ -275,11 +323,11 @@ def test_oracle_applications_are_killed(
         "mail-logged": Mailbox(running.box).mail(victim) / "_spark_metadata",
         "committed": checkpoint / "commits",
     }
-    for number, point in enumerate(points):
+    for number, (point, later) in enumerate(points):
         feeds.write(number)
         newest = max((int(n) for n in _listed(places[point]) if n.isdigit()), default=-1)
         with _process(feeds.folder, tmp_path, site) as process:
-            _reached(process, places[point] / str(newest + 1))
+            _reached(process, places[point] / str(newest + later))
             _kill(process)
     feeds.write(len(points))
     running.start(victim)

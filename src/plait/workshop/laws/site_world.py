@@ -2,10 +2,10 @@
 
 `SiteWorld` runs a join over sites by a random schedule. Packets are delayed, reordered, repeated
 and lost; what was lost is sent again, as an at-least-once transport does. Some links are much
-slower than others, and of a change of the plan one site may hear when it is over for all others. Steps take the next rows
-of some streams and some of the packets. A step that crashes has no effect but on the processes: the
-site is loaded from what was committed, and the rows and packets come again. In the end all streams
-end, and the network is quiet when nothing is left to be sent.
+slower than others, and of a change of the plan one site may hear when it is over for all others.
+Steps take the next rows of some streams and some of the packets. A step that crashes has no effect
+but on the processes: the site is loaded from what was committed, and the rows and packets come
+again. In the end all streams end, and the network is quiet when nothing is left to be sent.
 """
 
 from __future__ import annotations
