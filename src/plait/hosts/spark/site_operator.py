@@ -27,7 +27,8 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from plait.errors import CheckpointMismatch
-from plait.hosts.spark.mail import ASIDE, MAIL, REPORTS, RESULTS, box_of, checked, digest_of
+from plait.files.mailboxes import REPORTS
+from plait.hosts.spark.mail import ASIDE, MAIL, RESULTS, box_of, checked, digest_of
 from plait.hosts.spark.operator import SparkStore
 from plait.hosts.spark.site_orders import SiteOrder
 from plait.hosts.spark.site_progress import standing

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # the name everybody uses
 
-from plait.hosts.spark.mail import REPORTS
+from plait.files.mailboxes import REPORTS
 from plait.node.site import Site
 from plait.node.site_progress import SitesProgress, added_up
 from plait.protocol.durable import to_plain

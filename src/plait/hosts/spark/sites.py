@@ -61,6 +61,7 @@ from plait.optimize.site_cost import HASH, SiteSetting, sep_costs
 from plait.optimize.site_greedy import greedy
 from plait.plan.sites import Jep, Sites
 from plait.plan.sites_explain import explain
+from plait.plan.sites_serde import dumps
 from plait.query.names import quoted
 from plait.query.query import Query, narrowed
 from plait.query.serde import query_to_dict
@@ -158,6 +159,7 @@ class PlacedJoin:
         box = Mailbox(mailbox)
         box.prepare(self._applications)
         box.check(self.application, checkpoint)
+        box.describe(dumps(self.setup.sites, self.plan))
         session = self._session()
         warn_without_watermarks(self.setup.query)
         store_in_rocksdb(session)
