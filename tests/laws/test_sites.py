@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.adapt.placement import UpdateWay
 from plait.workshop.laws.histories import History, cases, churns, crowds
-from plait.workshop.laws.site_world import assert_lawful_at_sites
+from plait.workshop.laws.site_world import assert_lawful_at_sites, marched
 
 SEEDS = st.integers(0, 2**32)
 
@@ -72,3 +74,11 @@ def test_oracle_the_plan_changes_because_somebody_wants_it(
     history: History, seed: int, update: UpdateWay | None
 ) -> None:
     assert_lawful_at_sites(history, seed, update=update, wishes=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wishes", [0.0, 0.03], ids=["by hand", "in turns"])
+def test_oracle_one_site_hears_of_a_change_long_after_all_others(wishes: float) -> None:
+    for seed in range(8):
+        changes = 0.0 if wishes else 0.3
+        assert_lawful_at_sites(marched(Random(seed)), seed, changes=changes, wishes=wishes)

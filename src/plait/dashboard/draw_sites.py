@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from plait.dashboard.draw_graph import clipped
+from plait.dashboard.draw_graph import clipped, spread
 from plait.dashboard.markup import Markup, tag
 from plait.dashboard.numbers import size
 from plait.plan.sites import Sep, SiteLink, Sites, steps
 
-_WIDTH, _HEIGHT = 340.0, 250.0
+_WIDTH, _BETWEEN, _LINE = 340.0, 100.0, 14.0
 _CIRCLE = 25.0
 _BEND = 16.0
 """How far two arrows between the same sites are apart."""
@@ -23,7 +23,7 @@ Links = Mapping[tuple[str, str], SiteLink]
 
 def draw_links(sites: Sites, links: Links, sent: Mapping[tuple[str, str], int]) -> Markup:
     """The sites and what was sent over each link: the thicker, the more bytes."""
-    places, most = _places(sites), max([*sent.values(), 1])
+    places, most = _places(sites, 1), max([*sent.values(), 1])
     arrows = []
     for way, link in links.items():
         nbytes = sent.get(way, 0)
@@ -32,12 +32,12 @@ def draw_links(sites: Sites, links: Links, sent: Mapping[tuple[str, str], int]) 
         arrows.append(
             _arrow(places[way[0]], places[way[1]], kind, about, 0.8 + 5.2 * nbytes / most)
         )
-    return _drawing("What was sent over each link", arrows, _circles(sites, places, "", {}))
+    return _drawing("What was sent over each link", 1, arrows, _circles(sites, places, "", {}))
 
 
 def draw_way(sites: Sites, links: Links, sep: Sep) -> Markup:
     """The way of a head stream: what is sent where, and which join runs where, in which order."""
-    places = _places(sites)
+    places = _places(sites, len(sites.streams) + 1)
     faint = [
         _line(places[a], places[b], "way slow" if _is_slow(link, links) else "way faint")
         for (a, b), link in links.items()
@@ -57,35 +57,40 @@ def draw_way(sites: Sites, links: Links, sep: Sep) -> Markup:
         last = step.site
     joins[last].append(f"→ {clipped(sites.results, 12)}")
     circles = _circles(sites, places, sep.head, joins)
-    return _drawing(f"The way of {sep.head}", [*faint, *arrows], circles)
+    lines = len(sites.streams) + 1
+    return _drawing(f"The way of {sep.head}", lines, [*faint, *arrows], circles)
 
 
 def _is_slow(link: SiteLink, links: Links) -> bool:
     return link.rate < _SLOW * max(other.rate for other in links.values())
 
 
-def _drawing(title: str, below: list[Markup], above: list[Markup]) -> Markup:
+def _margin(lines: int) -> float:
+    """The room above and below the middle of a site that has so many lines of text."""
+    return _CIRCLE + 10 + _LINE * lines
+
+
+def _drawing(title: str, lines: int, below: list[Markup], above: list[Markup]) -> Markup:
     return tag(
         "svg",
         tag("title", title),
         below,
         above,
-        viewbox=f"0 0 {_WIDTH:g} {_HEIGHT:g}",
+        viewbox=f"0 0 {_WIDTH:g} {_BETWEEN + 2 * _margin(lines):g}",
         class_="graph sites",
         role="img",
     )
 
 
-def _places(sites: Sites) -> dict[str, Point]:
-    """The sites around an ellipse, the first one at the top left."""
+def _places(sites: Sites, lines: int) -> dict[str, Point]:
+    """The sites around a ring that fills the room, the first one at the top left."""
     count = len(sites.names)
-    begin = math.pi * (1.25 if count > 2 else 1.0)
+    begin = math.pi if count == 2 else -math.pi / 2 - (0 if count % 2 else math.pi / count)
     turns = [begin + 2 * math.pi * i / count for i in range(count)]
-    across, down = _WIDTH / 2 - 70, _HEIGHT / 2 - 68
-    return {
-        name: (_WIDTH / 2 + across * math.cos(turn), _HEIGHT / 2 + down * math.sin(turn))
-        for name, turn in zip(sites.names, turns, strict=True)
-    }
+    margin = _margin(lines)
+    across = spread([math.cos(turn) for turn in turns], _WIDTH, 2 * _CIRCLE)
+    down = spread([math.sin(turn) for turn in turns], _BETWEEN + 2 * margin, margin)
+    return dict(zip(sites.names, zip(across, down, strict=True), strict=True))
 
 
 def _circles(
@@ -97,10 +102,10 @@ def _circles(
         streams = [stream for stream, home in sites.homes if home == site]
         kind = "box root" if head in streams else "box stream"
         lines = [", ".join(streams), *joins.get(site, [])]
-        above = y < _HEIGHT / 2
-        first = y - _CIRCLE - 8 - 14 * (len(lines) - 1) if above else y + _CIRCLE + 15
+        above = y <= sum(place[1] for place in places.values()) / len(places)
+        first = y - _CIRCLE - 8 - _LINE * (len(lines) - 1) if above else y + _CIRCLE + 15
         texts = [
-            tag("text", clipped(text, 18), x=x, y=first + 14 * i,
+            tag("text", clipped(text, 18), x=x, y=first + _LINE * i,
                 class_="middle small" if i else "middle small soft")
             for i, text in enumerate(lines)
         ]  # fmt: skip

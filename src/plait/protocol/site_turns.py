@@ -325,7 +325,7 @@ class Turns:
         """The plan of algorithm 1 for what is known now, if that is another one, and the reason."""
         setting = self._setting(planner).with_statistics(planner.known)
         plan = greedy(setting)
-        costs = [f"{1000 * jep_cost(setting, jep):.3g}" for jep in (planner.current, plan)]
+        costs = [f"{1000 * jep_cost(setting, jep):,.1f}" for jep in (planner.current, plan)]
         if plan == planner.current:
             reason = f"the plan stays: at {costs[0]} ms per second it is still the best"
             return replace(planner, reason=reason), None
