@@ -148,7 +148,9 @@ def test_oracle_the_plan_moves_away_from_a_slow_link(
 
 
 @pytest.mark.parametrize("divided", DIVIDED)
-@pytest.mark.parametrize("update", ["central", "distributed"])
+@pytest.mark.parametrize(
+    "update", ["central", pytest.param("distributed", marks=pytest.mark.campaign)]
+)
 def test_oracle_sites_move_away_from_a_slow_link_by_themselves(
     spark: SparkSession, tmp_path: Path, divided: bool, update: UpdateWay
 ) -> None:
@@ -157,16 +159,19 @@ def test_oracle_sites_move_away_from_a_slow_link_by_themselves(
     policy = PlacementPolicy(update=update, patience=600_000_000)
     placed = placed_at(spark, feeds.folder, statistics=SAID, links=SLOW, adapt=policy)
     running = Running(placed, tmp_path, divided=divided)
-    taken, part = [], running.parts[0]
+    taken, turns, part = [], [-1], running.parts[0]
     try:
         feeds.write(0)
         running.start()
-        for number in range(1, 5):
-            running.rest()
-            taken.append(_over_the_slow_link(part.progress(running.box).link_bytes))
-            feeds.write(number)
         running.rest()
-        last = part.progress(running.box)
+        for number in range(1, 9):
+            last = part.progress(running.box)
+            taken.append(_over_the_slow_link(last.link_bytes))
+            turns.append(max(site.last["turn"] for site in last.sites.values()))
+            if number > 3 and turns[-1] == turns[-2]:
+                break  # a file has come without any change of the plan
+            feeds.write(number)
+            running.rest()
     finally:
         running.stop()
     assert running.found(spark) == feeds.wanted(placed)
@@ -174,7 +179,7 @@ def test_oracle_sites_move_away_from_a_slow_link_by_themselves(
     assert number >= 1
     assert plan not in (None, placed.plan)
     assert {site.last["follows"] for site in last.sites.values()} == {number}
-    after = (_over_the_slow_link(last.link_bytes) - taken[2]) / 2
+    after = taken[-1] - taken[-2]
     print(f"\n{placed.explain()}\nslow link: {taken[0]} bytes for a file, then {after:g}\n{last}")
     assert taken[0] > 500
     assert after <= taken[0] / 2
