@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from plait import errors as errors
     from plait.adapt.balance_policy import BalancePolicy as BalancePolicy
+    from plait.adapt.placement import PlacementPolicy as PlacementPolicy
     from plait.adapt.policy import Policy as Policy
     from plait.api import Join as Join
     from plait.api import join as join
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BalancePolicy",
     "Join",
+    "PlacementPolicy",
     "Policy",
     "SiteLink",
     "__version__",
@@ -67,6 +69,7 @@ _SPARK = ("pyspark", "pandas", "google", "py4j")
 _PLACES = {
     "BalancePolicy": "plait.adapt.balance_policy",
     "Join": "plait.api",
+    "PlacementPolicy": "plait.adapt.placement",
     "Policy": "plait.adapt.policy",
     "SiteLink": "plait.plan.sites",
     "join": "plait.api",

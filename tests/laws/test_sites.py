@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.adapt.placement import UpdateWay
 from plait.workshop.laws.histories import History, cases, churns, crowds
-from plait.workshop.laws.site_world import assert_lawful_at_sites
+from plait.workshop.laws.site_world import assert_lawful_at_sites, marched
 
 SEEDS = st.integers(0, 2**32)
 
@@ -37,13 +39,16 @@ def test_oracle_theta_joins(history: History, seed: int) -> None:
     seed=SEEDS,
     theta=st.booleans(),
     update=st.sampled_from((None, "central", "distributed")),
+    wishes=st.sampled_from((0.0, 0.02)),
 )
 def test_campaign_at_sites(
-    history: History, seed: int, theta: bool, update: UpdateWay | None
+    history: History, seed: int, theta: bool, update: UpdateWay | None, wishes: float
 ) -> None:
     theta = theta and len(history.query.streams) <= 3
-    changes = 0.2 if update is None else 0.0
-    assert_lawful_at_sites(history, seed, theta=theta, changes=changes, update=update)
+    changes = 0.2 if update is None and not wishes else 0.0
+    assert_lawful_at_sites(
+        history, seed, theta=theta, changes=changes, update=update, wishes=wishes
+    )
 
 
 @pytest.mark.slow
@@ -60,3 +65,20 @@ def test_oracle_the_sites_change_the_plan_themselves(
     history: History, seed: int, update: UpdateWay
 ) -> None:
     assert_lawful_at_sites(history, seed, update=update)
+
+
+@pytest.mark.slow
+@settings(max_examples=6)
+@given(history=crowds(), seed=SEEDS, update=st.sampled_from((None, "central", "distributed")))
+def test_oracle_the_plan_changes_because_somebody_wants_it(
+    history: History, seed: int, update: UpdateWay | None
+) -> None:
+    assert_lawful_at_sites(history, seed, update=update, wishes=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wishes", [0.0, 0.03], ids=["by hand", "in turns"])
+def test_oracle_one_site_hears_of_a_change_long_after_all_others(wishes: float) -> None:
+    for seed in range(8):
+        changes = 0.0 if wishes else 0.3
+        assert_lawful_at_sites(marched(Random(seed)), seed, changes=changes, wishes=wishes)

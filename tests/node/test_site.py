@@ -63,7 +63,7 @@ def test_without_asking_a_beat_brings_the_answer() -> None:
     first = rome.step({"b": rows(1)})
     waits = oslo.step({"a": rows(1)}, first.packets, now=10)
     assert waits.report.waiting == 1
-    assert not any(decode_news(p.body).asking for p in waits.packets)
+    assert not any(decode_news(p.body, rome.shipped).asking for p in waits.packets)
     later = rome.step(packets=waits.packets, now=50, beat=True)
     assert oslo.step(packets=later.packets).report.waiting == 0
 

@@ -9,11 +9,15 @@ import pytest
 from plait.errors import CheckpointMismatch, SiteError, SourceError
 from plait.node.site_links import SiteLinks
 from plait.node.site_packets import SiteNews, SitePacket, encode_news
+from plait.node.site_rows import ShippedRows
 from plait.node.site_store import SegmentChanges
+from plait.plan.examples import clique
+
+SHIPPED = ShippedRows(clique(2))
 
 
 def links(me: str, other: str) -> SiteLinks:
-    return SiteLinks(me, [other], SegmentChanges(), {})
+    return SiteLinks(me, [other], SegmentChanges(), {}, SHIPPED)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -61,5 +65,5 @@ def test_what_is_refused() -> None:
     with pytest.raises(SourceError, match="cannot be read"):
         a.take_in([SitePacket("b", "a", 1, b"x")])
     with pytest.raises(CheckpointMismatch, match=r"has taken in packet 7 .* which has sent 0"):
-        a.take_in([SitePacket("b", "a", 1, encode_news(SiteNews(received=7)))])
+        a.take_in([SitePacket("b", "a", 1, encode_news(SiteNews(received=7), SHIPPED))])
     assert a.states["b"].received == 0

@@ -14,15 +14,21 @@ from plait.node.site_packets import (
     decode_news,
     encode_news,
 )
+from plait.node.site_rows import ShippedRows
+from plait.plan.examples import clique
 from plait.protocol.site_messages import LocalReady, Sent
 from plait.protocol.site_turns import InTurn
 
 LEG = LegKey(2, "a", 1)
+SHIPPED = ShippedRows(clique(2))
+TUPLES = pa.record_batch(
+    {"0.ts": pa.array([7, 8], pa.timestamp("us")), "0.k": [1, 2], "stamp": [3, 3]}
+)
 
 
 def draft() -> PacketDraft:
     return PacketDraft(
-        [Shipment("tuples", LEG, pa.record_batch({"k": [1, 2]}))],
+        [Shipment("tuples", LEG, TUPLES)],
         asking=True,
         requests=[WindowRequest(2, "b", "n1", ("n2",)), WindowRequest(2, "b", "n1", (), 9)],
         messages=[InTurn(3, Sent("n1", "n2", LocalReady(3, "n1", 40)))],
@@ -31,19 +37,19 @@ def draft() -> PacketDraft:
 
 def test_news_come_out_as_they_went_in() -> None:
     news = draft().news(7, ((LEG, 99),))
-    assert decode_news(encode_news(news)) == news
+    assert decode_news(encode_news(news, SHIPPED), SHIPPED) == news
 
 
 @pytest.mark.parametrize("cut", [1, 20, -1])
 def test_a_packet_that_was_cut_off_is_refused(cut: int) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
-        decode_news(encode_news(draft().news(7, ()))[:cut])
+        decode_news(encode_news(draft().news(7, ()), SHIPPED)[:cut], SHIPPED)
 
 
 def test_an_unknown_message_is_refused() -> None:
-    body = encode_news(draft().news(7, ())).replace(b"LocalReady", b"LocalRheum")
+    body = encode_news(draft().news(7, ()), SHIPPED).replace(b"LocalReady", b"LocalRheum")
     with pytest.raises(SourceError, match="LocalRheum"):
-        decode_news(body)
+        decode_news(body, SHIPPED)
 
 
 def test_a_draft_goes_if_something_is_said() -> None:

@@ -39,5 +39,5 @@ def test_messages_are_sorted_as_table_3_sorts_them() -> None:
     assert {found[kind] for kind in get_args(SwitchMessage)} == {"synchronization"}
     assert [kind.__name__ for kind in found if found[kind] == "window"] == ["CopyWindow"]
     assert Counter(found.values()) == {
-        "modification": 13, "synchronization": 5, "turn": 10, "window": 1, "acknowledgement": 1,
+        "modification": 14, "synchronization": 5, "turn": 10, "window": 1, "acknowledgement": 1,
     }  # fmt: skip

@@ -20,6 +20,14 @@ from plait.workshop.oracle.answer import multiset, oracle
 
 STREAMS = ("a", "b", "c", "d")
 AT = {"oslo": ["a"], "rome": ["b"], "bonn": ["c"], "kyiv": ["d"]}
+TURNED = {"a": 8, "b": 8, "c": 4, "d": 30}
+"""Rows of each stream in a file that are other than `SAID`, so that the plan changes."""
+SAID = {
+    stream: {"rate": rows / 10, "factor": 0.25}
+    for stream, rows in {"a": 30, "b": 30, "c": 4, "d": 4}.items()
+}
+"""What is said of the streams. A file has the rows of ten seconds, with four keys."""
+SLOW = [("oslo", "rome", 0.5, 500.0), ("rome", "oslo", 0.5, 500.0)]
 _SCHEMA = "k BIGINT, v BIGINT, ts TIMESTAMP"
 _SECOND = 1_000_000
 

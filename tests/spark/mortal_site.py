@@ -1,4 +1,4 @@
-"""A site whose Python worker dies on order, at named points of a batch."""
+"""A site whose Python worker dies on order, at named points of a batch or of a change of plan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from plait.hosts.spark.operator import SparkStore
-from plait.hosts.spark.site_operator import SiteOperator
+from plait.hosts.spark.site_operator import _SITES, SiteOperator
 
 
 def obey(folder: str, point: str) -> None:
@@ -35,7 +35,11 @@ class MortalSite(SiteOperator):
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
         yield from super().handleInputRows(key, rows, timerValues)
+        name = self._keys[int(key[0])]
         obey(self.deaths, "mail-handed-over")
+        site = next(site for site in reversed(_SITES.values()) if site.name == name)
+        if site.planning is not None:
+            obey(self.deaths, f"{name}-{site.planning.planner.phase}")
 
 
 class _MortalStore(SparkStore):

@@ -1,4 +1,4 @@
-"""An application of `plait.sites` in a process of its own, to be killed.
+"""An application of `plait.sites` in a process of its own, to be killed; its plan changes.
 
 python site_process.py FEEDS FOLDER SITE
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.spark.feeds import AT, placed_at
+from tests.spark.feeds import AT, SAID, SLOW, placed_at
 
 from plait.hosts.spark.session import local_session
 
@@ -21,7 +21,8 @@ def main(feeds: str, folder: str, site: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         session = local_session(2, memory="1g", scratch=Path(scratch))
         streams = [s for name, here in AT.items() if site in (name, "all") for s in here]
-        placed = placed_at(session, Path(feeds), streams, results="bonn")
+        options = {"statistics": SAID, "links": SLOW, "results": "bonn"}
+        placed = placed_at(session, Path(feeds), streams, **options)
         part = placed if site == "all" else placed.site(site)
         checkpoint = Path(folder) / f"checkpoint-{part.application}"
         part.start(mailbox=Path(folder) / "box", checkpoint=checkpoint).awaitTermination()

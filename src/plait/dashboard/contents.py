@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from plait.adapt.events import Event
 from plait.adapt.replay import started
@@ -27,6 +27,7 @@ from plait.dashboard.series import Series
 from plait.errors import PlaitError, SourceError
 from plait.files.event_log import read_events
 from plait.files.history_log import HistoryReader
+from plait.files.mailboxes import is_mailbox
 from plait.hosts.spark.clerk_files import HISTORY, QUESTION, past_batch
 from plait.hosts.spark.control import Control, controls_in
 from plait.hosts.spark.plan_requests import PlanRequests
@@ -37,6 +38,9 @@ from plait.node.report import Report
 from plait.node.requests import PlanAnswer, PlanRequest
 from plait.query.query import Query
 from plait.route.table import Table
+
+if TYPE_CHECKING:
+    from plait.dashboard.sites_contents import SitesRead
 
 _RECENT = 6
 """Batches of which the reports are kept whole."""
@@ -88,6 +92,8 @@ class Contents:
     waiting: Sequence[tuple[str, PlanRequest | None]] = ()
     answers: Sequence[tuple[str, PlanAnswer]] = ()
     notes: Sequence[str] = ()
+    sites: SitesRead | None = None
+    """What is known of a join over sites; then there is nothing else."""
 
     @property
     def query(self) -> Query | None:
@@ -105,20 +111,40 @@ class Contents:
         return self.history[-1] if self.history else None
 
 
-def watch_checkpoint(place: Path) -> list[Watcher]:
-    """A watcher for each join in a checkpoint, or for the one of a control directory.
+class Watching(Protocol):
+    """What reads a join again and again."""
+
+    name: str
+
+    @property
+    def contents(self) -> Contents:
+        """What was read last."""
+
+    def refresh(self) -> Contents:
+        """Read what is new."""
+
+    def settled(self) -> Contents:
+        """Everything there is."""
+
+
+def watch_checkpoint(place: Path) -> list[Watching]:
+    """A watcher for each join in a checkpoint, for the one of a control directory, or for sites.
 
     A place without any is a SourceError.
     """
+    if is_mailbox(place):
+        from plait.dashboard.sites_contents import SitesWatcher
+
+        return [SitesWatcher(place)]
     if (place / "reports").is_dir():
         return [Watcher(Control(str(place), True, temporary=not _in_checkpoint(place)))]
-    found = [Watcher(control) for control in controls_in(place)]
+    found: list[Watching] = [Watcher(control) for control in controls_in(place)]
     if not found:
         what = "has no reports of a join" if place.is_dir() else "does not exist"
         raise SourceError(
             f"{place} {what}",
             remedy="give the checkpoint of a query that was made with to_df(checkpoint=...) and "
-            "has ended its first batch",
+            "has ended its first batch, or the mailbox of sites",
         )
     return found
 

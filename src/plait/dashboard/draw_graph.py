@@ -40,12 +40,12 @@ def _places(count: int) -> list[tuple[float, float]]:
     """
     begin = math.pi if count == 2 else -math.pi / 2 - (0 if count % 2 else math.pi / count)
     turns = [begin + 2 * math.pi * i / count for i in range(count)]
-    across = _spread([math.cos(turn) for turn in turns], _WIDTH, _BOX / 2 + 4)
-    down = _spread([math.sin(turn) for turn in turns], _HEIGHT, _TALL / 2 + 4)
+    across = spread([math.cos(turn) for turn in turns], _WIDTH, _BOX / 2 + 4)
+    down = spread([math.sin(turn) for turn in turns], _HEIGHT, _TALL / 2 + 4)
     return list(zip(across, down, strict=True))
 
 
-def _spread(values: list[float], room: float, edge: float) -> list[float]:
+def spread(values: list[float], room: float, edge: float) -> list[float]:
     """The values stretched from edge to edge, or in the middle if they are all the same."""
     least, most = min(values), max(values)
     if most - least < 1e-6:

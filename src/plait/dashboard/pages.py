@@ -12,6 +12,7 @@ from plait.dashboard.markup import Child, Markup, page, tag
 from plait.dashboard.numbers import instant, processors, seconds, short, size
 from plait.dashboard.preview import PlanPreview
 from plait.dashboard.sections import Looking, section
+from plait.dashboard.sites_sections import sites_parts
 from plait.node.requests import PlanAnswer, PlanRequest
 from plait.plan.migration import Strategy
 
@@ -35,7 +36,9 @@ class ConsoleSite:
 def framed(site: ConsoleSite, contents: Contents, path: str, *parts: Child) -> Markup:
     """A page with its head, its menu and these parts."""
     menu = [("/", "Overview"), ("/decisions", "Decisions"), ("/processors", "Processors")]
-    if site.control:
+    if contents.sites is not None:
+        menu = menu[:1]
+    elif site.control:
         menu.append(("/control", "Control"))
     others = [
         tag("a", name, href=f"/join/{i}", class_="here" if name == site.join else None)
@@ -73,6 +76,8 @@ def framed(site: ConsoleSite, contents: Contents, path: str, *parts: Child) -> M
 
 def overview(site: ConsoleSite, contents: Contents, looking: Looking) -> Markup:
     """What one sees first."""
+    if contents.sites is not None:
+        return framed(site, contents, "/", *sites_parts(contents.sites))
     return framed(
         site,
         contents,

@@ -67,6 +67,10 @@ def section(name: str, title: str, *children: Child, kind: str = "", aside: Chil
 
 def status(contents: Contents) -> Markup:
     """Whether the query runs, as far as its files tell."""
+    if contents.sites is not None:
+        steps = sum(site.steps for site in contents.sites.progress.sites.values())
+        said = f"{contents.sites.progress.results:,} results in {steps:,} steps"
+        return tag("span", said, class_="badge", id="status")
     last = contents.last
     if last is None:
         return tag("span", "no batch has ended yet", class_="badge", id="status")

@@ -29,7 +29,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from plait.dashboard.access import HEADERS, Keys, judge
-from plait.dashboard.contents import Contents, Watcher
+from plait.dashboard.contents import Contents, Watching
 from plait.dashboard.metrics import CONTENT_TYPE, exposition
 from plait.dashboard.pages import (
     ConsoleSite,
@@ -64,7 +64,7 @@ _REFUSED = {
 class Refreshing:
     """Reads control directories again and again, in a thread of its own."""
 
-    def __init__(self, watchers: Sequence[Watcher]) -> None:
+    def __init__(self, watchers: Sequence[Watching]) -> None:
         self.watchers = watchers
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="plait-console", daemon=True)
@@ -150,7 +150,7 @@ class _Pages:
         self._keys = keys
         self._control = control
 
-    def _chosen(self, request: HttpRequest) -> Watcher:
+    def _chosen(self, request: HttpRequest) -> Watching:
         """The join that somebody looks at."""
         number = request.cookies.get("plait-join", "0")
         watchers = self._reading.watchers
@@ -181,7 +181,7 @@ class _Pages:
 
     async def control(self, request: HttpRequest) -> Response:
         site, contents = self._site(request)
-        if not self._control:
+        if not self._control or contents.sites is not None:
             said = "This console only shows. Start it with --control to ask for plans."
             return HTMLResponse(refused_page("Refused", said), status_code=403)
         if request.method == "GET":
@@ -225,7 +225,8 @@ class _Pages:
 
     async def metrics(self, request: HttpRequest) -> Response:
         del request
-        found = [watcher.contents for watcher in self._reading.watchers]
+        contents = [watcher.contents for watcher in self._reading.watchers]
+        found = [one for one in contents if one.sites is None]
         return Response(exposition(found), media_type=CONTENT_TYPE)
 
     async def static(self, request: HttpRequest) -> Response:
@@ -248,7 +249,7 @@ class Console:
     """A console that runs; `url` opens it, `close` ends it."""
 
     def __init__(
-        self, watchers: Sequence[Watcher], *, port: int = 0, control: bool = False
+        self, watchers: Sequence[Watching], *, port: int = 0, control: bool = False
     ) -> None:
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port: int = self._socket.getsockname()[1]

@@ -12,6 +12,7 @@ from plait.dashboard.contents import Contents
 from plait.dashboard.markup import Child, Markup, page, style_sheet, tag
 from plait.dashboard.numbers import instant
 from plait.dashboard.sections import Looking
+from plait.dashboard.sites_sections import sites_parts
 
 _MOST = 500
 """Decisions in a report."""
@@ -53,17 +54,22 @@ def _join(contents: Contents) -> Child:
                 class_="bar",
             ),
         ),
-        tag(
-            "main",
-            sections.tiles(contents),
-            sections.graph(contents, looking),
-            sections.plans(contents, looking),
-            sections.timeline(contents, looking),
-            sections.decisions(contents, looking, _MOST),
-            sections.groups(contents),
-            sections.loads(contents, looking),
-            sections.streams(contents),
-            sections.notes(contents),
-        ),
+        tag("main", _parts(contents, looking)),
         tag("footer", f"written {instant(contents.read)} UTC by plait report"),
+    ]
+
+
+def _parts(contents: Contents, looking: Looking) -> list[Child]:
+    if contents.sites is not None:
+        return sites_parts(contents.sites)
+    return [
+        sections.tiles(contents),
+        sections.graph(contents, looking),
+        sections.plans(contents, looking),
+        sections.timeline(contents, looking),
+        sections.decisions(contents, looking, _MOST),
+        sections.groups(contents),
+        sections.loads(contents, looking),
+        sections.streams(contents),
+        sections.notes(contents),
     ]

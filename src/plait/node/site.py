@@ -68,6 +68,7 @@ from plait.node.site_packets import (
     WindowRequest,
 )
 from plait.node.site_planning import SitePlanning
+from plait.node.site_rows import ShippedRows
 from plait.node.site_runs import LegRun, decode_item, encode_item, item_of
 from plait.node.site_setup import SiteOutcome, SiteReport, SiteSetup
 from plait.node.site_store import HELD, WAITING, WINDOW, SegmentChanges
@@ -75,6 +76,7 @@ from plait.node.site_windows import SiteWindows
 from plait.node.store import Store, kind_of, lane_of, stream_of
 from plait.plan.site_legs import SitePart, site_part
 from plait.plan.sites import Jep
+from plait.protocol.site_messages import Wish
 from plait.protocol.site_turns import InTurn, Turns
 from plait.query.names import quoted
 from plait.route.packets import lean
@@ -123,8 +125,9 @@ class Site:
         self._told = dict(header.told)
         self._changes = SegmentChanges()
         others = [other for other in everyone if other != name]
-        self.links = SiteLinks(name, others, self._changes, header.links)
         self.lean = lean(setup.query)
+        self.shipped = ShippedRows(self.lean)
+        self.links = SiteLinks(name, others, self._changes, header.links, self.shipped)
         windows = Windows(
             keeping_all(self.lean),
             {},
@@ -151,7 +154,7 @@ class Site:
         self.planning: SitePlanning | None = None
         """Its part in changes of the plan, if it may change and streams arrive here."""
         if setup.policy is not None and name in sites.names:
-            turns = Turns(setup.policy, setup.setting)
+            turns = Turns(setup.policy, setup.setting, setup.jep, setup.automatic)
             self.planning = SitePlanning(turns, name, header.planning)
 
     @classmethod
@@ -221,6 +224,7 @@ class Site:
         now: int = 0,
         beat: bool = False,
         ended: bool = False,
+        wishes: Iterable[Wish] = (),
         token: str = "",
         store: Store | None = None,
     ) -> SiteOutcome:
@@ -228,9 +232,10 @@ class Site:
 
         Rows are given by stream, for streams that arrive here. `now` pushes the clock, so that the
         clocks of sites do not drift apart. A `beat` tells everybody who keeps a window of this
-        site's streams how far it has come. After `ended` no more rows come. The state after the
-        step has the name `token`, and what changed is written to the `store`; without one, nothing
-        is durable. What is refused changes nothing.
+        site's streams how far it has come. After `ended` no more rows come. `wishes` are plans that
+        somebody wants, or wants no longer; all sites are told the same. The state after the step
+        has the name `token`, and what changed is written to the `store`; without one, nothing is
+        durable. What is refused changes nothing.
         """
         report = SiteReport(self.name, self.step_number + 1)
         outcome = SiteOutcome(report)
@@ -244,7 +249,8 @@ class Site:
         probed = counted(self)
         for origin, one in news:
             self._take(origin, one, outcome)
-        self._plan(admitted, [m for _, one in news for m in one.messages], now, report)
+        messages = [message for _, one in news for message in one.messages]
+        self._plan(admitted, messages, wishes, now, report)
         for request in self._requests:
             self._request(request)
         self._requests = []
@@ -259,7 +265,7 @@ class Site:
         self._ask()
         self._tell(beat)
         self._purge()
-        outcome.packets = [*self._sent(report), *self.links.acknowledge()]
+        outcome.packets = [*self._sent(outcome), *self.links.acknowledge()]
         self._retire()
         complete(self, report, probed, outcome)
         if store is None:
@@ -290,13 +296,14 @@ class Site:
         self,
         admitted: Mapping[str, SiteRows],
         messages: Sequence[InTurn],
+        wishes: Iterable[Wish],
         now: int,
         report: SiteReport,
     ) -> None:
         """Take part in changes of the plan, if it may change."""
         if self.planning is not None:
             rows = {stream: (fresh.rows, fresh.newest) for stream, fresh in admitted.items()}
-            for message in self.planning.step(self, rows, messages, now, report):
+            for message in self.planning.step(self, rows, messages, wishes, now, report):
                 receiver = message.sent.receiver
                 home = dict(self.setup.sites.homes).get(receiver, receiver)
                 self._draft(home).messages.append(message)
@@ -336,6 +343,8 @@ class Site:
 
     def _join(self, run: LegRun, outcome: SiteOutcome) -> None:
         """Join what can be joined at a leg, ship what was found, and keep the others."""
+        if not run.waiting:
+            return
         stored = {item.number for item in run.waiting if item.number is not None}
         tuning, leg = self.setup.tuning, run.leg
         found = run.join(self._complete)
@@ -352,7 +361,7 @@ class Site:
             if item.number is None:
                 self._items += 1
                 run.waiting[place] = replace(item, number=self._items)
-                body = partial(encode_item, run.key, item.rows)
+                body = partial(encode_item, run.key, item.rows, self.shipped)
                 self._changes.add(self._items, lane_of(0, WAITING), 0, body)
 
     def _draft(self, target: str) -> PacketDraft:
@@ -388,7 +397,7 @@ class Site:
                 following = LegKey(key.plan, key.head, key.number + 1)
                 self._draft(run.leg.target).frontiers[following] = self._passed(run)
 
-    def _sent(self, report: SiteReport) -> list[SitePacket]:
+    def _sent(self, outcome: SiteOutcome) -> list[SitePacket]:
         """The packets of this step, with frontiers where those have moved."""
         packets = []
         for target, draft in self._drafts.items():
@@ -403,7 +412,8 @@ class Site:
             self._told |= moved
             news = draft.news(self.clock, tuple(moved.items()))
             packets.append(self.links.send(target, news))
-            report.sent_bytes[target] = len(packets[-1].body)
+            outcome.news[target] = news
+            outcome.report.sent_bytes[target] = len(packets[-1].body)
         return packets
 
     def _is_far(self, leg: LegKey, time: int) -> bool:
@@ -449,7 +459,7 @@ class Site:
         if kind == WINDOW:
             self.windows.restore(stream_of(lane), segment, body)
         elif kind == WAITING:
-            key, rows = decode_item(body)
+            key, rows = decode_item(body, self.shipped)
             self._enter(key, rows, segment)
         elif kind == HELD:
             (rows,) = decode_rows(body)

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from plait.errors import CheckpointMismatch, SiteError, did_you_mean
 from plait.node.site_header import SiteLinkState
-from plait.node.site_packets import SiteNews, SitePacket, decode_news, encode_news
+from plait.node.site_packets import RowWriter, SiteNews, SitePacket, decode_news, encode_news
 from plait.node.site_store import EARLY, OUTBOX, SegmentChanges
 from plait.node.store import lane_of
 
@@ -31,10 +31,12 @@ class SiteLinks:
         names: Iterable[str],
         changes: SegmentChanges,
         states: Mapping[str, SiteLinkState],
+        shipped: RowWriter,
     ) -> None:
         self.me = me
         self._names = tuple(names)
         self._changes = changes
+        self._shipped = shipped
         self._outbox: dict[str, dict[int, bytes]] = {name: {} for name in self._names}
         self._early: dict[str, dict[int, bytes]] = {name: {} for name in self._names}
         self.states = {name: states.get(name, SiteLinkState()) for name in self._names}
@@ -68,7 +70,7 @@ class SiteLinks:
                 self._changes.add(packet.number, lane, 0, packet.body)
             while (number := self.states[origin].received + 1) in early:
                 body = early.pop(number)
-                following = read.get((origin, number)) or decode_news(body)
+                following = read.get((origin, number)) or decode_news(body, self._shipped)
                 self._changes.remove(number, self._lane(origin, EARLY))
                 state = self.states[origin]
                 self.states[origin] = replace(state, received=number, clock=following.clock)
@@ -80,7 +82,7 @@ class SiteLinks:
         state = self.states[target]
         number = state.sent + 1
         self.states[target] = replace(state, sent=number)
-        body = encode_news(replace(news, received=state.received))
+        body = encode_news(replace(news, received=state.received), self._shipped)
         self._outbox[target][number] = body
         self._changes.add(number, self._lane(target, OUTBOX), 0, body)
         self.unacknowledged.discard(target)
@@ -89,9 +91,10 @@ class SiteLinks:
     def acknowledge(self) -> list[SitePacket]:
         """Packets that only say what has come, to those who have not been told otherwise."""
         due, self.unacknowledged = sorted(self.unacknowledged), set()
+        told = {site: SiteNews(received=self.states[site].received) for site in due}
         return [
-            SitePacket(self.me, site, 0, encode_news(SiteNews(received=self.states[site].received)))
-            for site in due
+            SitePacket(self.me, site, 0, encode_news(news, self._shipped))
+            for site, news in told.items()
         ]
 
     def outstanding(self) -> list[SitePacket]:
@@ -134,7 +137,7 @@ class SiteLinks:
                 f"a packet has come from an unknown site {packet.origin!r}",
                 remedy=did_you_mean(packet.origin, self._names),
             )
-        news = decode_news(packet.body)
+        news = decode_news(packet.body, self._shipped)
         if news.received > self.states[packet.origin].sent:
             raise CheckpointMismatch(
                 f"{packet.origin!r} has taken in packet {news.received} from {self.me!r}, which "

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from plait.errors import SourceError
 from plait.protocol.site_turns import InTurn
 from plait.protocol.site_wire import turn_from_plain, turn_to_plain
-from plait.route.rows import decode_rows, encode_rows
 
 VERSION = 1
 _LENGTH_BYTES = 4
@@ -118,15 +117,20 @@ class PacketDraft:
         )
 
 
-def encode_news(news: SiteNews) -> bytes:
-    """The body of a packet.
+class RowWriter(Protocol):
+    """How the rows of shipments are written: `plait.node.site_rows.ShippedRows`."""
 
-    >>> news = SiteNews(7, 3, frontiers=((LegKey(0, "a", 1), 99),))
-    >>> decode_news(encode_news(news)) == news
-    True
-    """
-    bodies = [encode_rows(shipment.rows) for shipment in news.shipments]
-    parts = zip(news.shipments, bodies, strict=True)
+    def encode(self, shipment: Shipment) -> tuple[list[Any] | None, bytes]:
+        """The rows, and what must be known to read them."""
+
+    def decode(self, kind: str, head: str, about: list[Any] | None, body: bytes) -> pa.RecordBatch:
+        """The inverse of `encode`."""
+
+
+def encode_news(news: SiteNews, shipped: RowWriter) -> bytes:
+    """The body of a packet."""
+    written = [shipped.encode(shipment) for shipment in news.shipments]
+    parts = zip(news.shipments, written, strict=True)
     about = {
         "version": VERSION,
         "clock": news.clock,
@@ -135,28 +139,35 @@ def encode_news(news: SiteNews) -> bytes:
         "frontiers": [[*leg, time] for leg, time in news.frontiers],
         "requests": news.requests,
         "messages": [turn_to_plain(message) for message in news.messages],
-        "shipments": [[s.kind, *s.leg, len(body)] for s, body in parts],
+        "shipments": [[s.kind, *s.leg, about, len(body)] for s, (about, body) in parts],
     }
-    text = json.dumps(about, separators=(",", ":")).encode()
+    said = {name: value for name, value in about.items() if value}  # most have nothing to say
+    text = json.dumps(said, separators=(",", ":")).encode()
+    bodies = (body for _, body in written)
     return b"".join([len(text).to_bytes(_LENGTH_BYTES, "little"), text, *bodies])
 
 
-def decode_news(body: bytes) -> SiteNews:
+def decode_news(body: bytes, shipped: RowWriter) -> SiteNews:
     """The inverse of `encode_news`; anything else is a SourceError.
 
-    >>> decode_news(b"no packet")
+    >>> from plait.node.site_rows import ShippedRows
+    >>> from plait.plan.examples import clique
+    >>> news, shipped = SiteNews(7, 3, frontiers=((LegKey(0, "a", 1), 99),)), ShippedRows(clique(2))
+    >>> decode_news(encode_news(news, shipped), shipped) == news
+    True
+    >>> decode_news(b"no packet", shipped)
     Traceback (most recent call last):
     plait.errors.SourceError: a packet between sites cannot be read; send it again
     """
     try:
-        return _decoded(body)
-    except (ValueError, TypeError, KeyError, IndexError, pa.ArrowException) as error:
+        return _decoded(body, shipped)
+    except (ValueError, TypeError, KeyError, IndexError, OSError, pa.ArrowException) as error:
         raise SourceError(
             "a packet between sites cannot be read", remedy="send it again"
         ) from error
 
 
-def _decoded(body: bytes) -> SiteNews:
+def _decoded(body: bytes, shipped: RowWriter) -> SiteNews:
     begin = _LENGTH_BYTES + int.from_bytes(body[:_LENGTH_BYTES], "little")
     about: dict[str, Any] = json.loads(body[_LENGTH_BYTES:begin])
     if about["version"] > VERSION:
@@ -165,19 +176,19 @@ def _decoded(body: bytes) -> SiteNews:
             remedy="run all sites with the same version of Plait",
         )
     shipments = []
-    for kind, plan, head, number, size in about["shipments"]:
-        (rows,) = decode_rows(body[begin : begin + size])
+    for kind, plan, head, number, rows_about, size in about.get("shipments", ()):
+        rows = shipped.decode(kind, head, rows_about, body[begin : begin + size])
         shipments.append(Shipment(kind, LegKey(plan, head, number), rows))
         begin += size
     return SiteNews(
-        int(about["clock"]),
-        int(about["received"]),
-        bool(about["asking"]),
-        tuple((LegKey(plan, head, n), time) for plan, head, n, time in about["frontiers"]),
+        int(about.get("clock", 0)),
+        int(about.get("received", 0)),
+        bool(about.get("asking")),
+        tuple((LegKey(plan, head, n), time) for plan, head, n, time in about.get("frontiers", ())),
         tuple(shipments),
         tuple(
             WindowRequest(plan, stream, target, tuple(holders), upto)
-            for plan, stream, target, holders, upto in about["requests"]
+            for plan, stream, target, holders, upto in about.get("requests", ())
         ),
-        tuple(turn_from_plain(message) for message in about["messages"]),
+        tuple(turn_from_plain(message) for message in about.get("messages", ())),
     )

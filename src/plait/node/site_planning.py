@@ -3,8 +3,9 @@
 This is the site's side of `plait.protocol.site_turns`. In each step, before rows are stamped:
 
 1. the rows that have come are counted (`plait.adapt.site_meter`), and a stream that has changed
-   more than the policy's threshold asks for a turn;
-2. messages of turns are handled; what a site says to itself is handled in the same step;
+   more than the policy's threshold asks for a turn, if sites may change the plan by themselves;
+2. wishes from outside are heard (`Wish`), by the keeper of turns or, if they are withdrawn, by all;
+   messages of turns are handled; what a site says to itself is handled in the same step;
 3. what has been decided is done: install the plan, hold heads once all windows are here, switch or
    give up, and tell the keeper when one plan is left.
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,6 +30,7 @@ from plait.adapt.site_meter import StreamMeter, counted, measured
 from plait.engine.codes import hash_values
 from plait.errors import CheckpointDamaged, SourceError
 from plait.protocol.durable import from_plain, to_plain
+from plait.protocol.site_messages import Sent, Wish, Withdraw
 from plait.protocol.site_turns import InTurn, SitePlanner, Turned, Turns
 from plait.protocol.site_wire import planner_from_plain, planner_to_plain
 from plait.protocol.switch_over import unanswered
@@ -75,6 +78,7 @@ class SitePlanning:
         site: Site,
         rows: Mapping[str, tuple[pa.RecordBatch, int]],
         messages: Iterable[InTurn],
+        wishes: Iterable[Wish],
         now: int,
         report: SiteReport,
     ) -> list[InTurn]:
@@ -84,9 +88,12 @@ class SitePlanning:
         for stream, (batch, newest) in rows.items():
             work.saw(self, stream, batch, newest)
         work.handle(messages)
+        work.hear(wishes)
         work.act()
         self.planner = work.planner
-        report.turn, report.phase = self.planner.turn, self.planner.phase
+        report.time, report.turn, report.phase = now, self.planner.turn, self.planner.phase
+        report.wish = 0 if self.planner.wish is None else self.planner.wish.request
+        report.links = [(x.origin, x.target, x.latency, x.rate) for x in self.planner.links]
         return work.told
 
 
@@ -117,9 +124,19 @@ class _Work:
         planning.meters[stream], found = measured(meter, policy, adopted)
         if found is not None:
             turned, seen = self.turns.measured(self.planner, stream, found)
+            self.report.measured[stream] = {**asdict(found), "notice": str(seen)}
             if turned[1]:
                 self.report.notes.append(f"{stream}: {seen}")
             self._take(turned)
+
+    def hear(self, wishes: Iterable[Wish]) -> None:
+        """What is wanted from outside."""
+        me = self.planner.me
+        for wish in wishes:
+            if isinstance(wish, Withdraw):
+                self._take(self.turns.withdraw(self.planner, wish.request))
+            else:
+                self.handle([InTurn(0, Sent(me, me, wish))])
 
     def handle(self, messages: Iterable[InTurn]) -> None:
         """Messages from elsewhere, and what the site says to itself because of them."""
@@ -128,7 +145,10 @@ class _Work:
 
     def _take(self, turned: Turned) -> None:
         """Go on with a planner; what it sends to this very site is handled at once."""
+        before = self.planner.reason
         self.planner, sent = turned
+        if self.planner.reason != before:
+            self.report.notes.append(self.planner.reason)
         own: deque[InTurn] = deque()
         for one in sent:
             (own if self.target(one) == self.site.name else self.told).append(one)

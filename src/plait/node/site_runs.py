@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from plait.engine.one_way import STAMP, OneWayJoins, shipped_column
 from plait.engine.times import event_times
-from plait.node.site_packets import LegKey, Shipment, SiteNews, decode_news, encode_news
+from plait.node.site_packets import LegKey, RowWriter, Shipment, SiteNews, decode_news, encode_news
 from plait.plan.site_legs import Leg
 from plait.query.query import Query
 
@@ -41,14 +41,14 @@ def item_of(
     return WaitingTuples(rows, latest, int(event_times(rows.column(time)).min()), number)
 
 
-def encode_item(leg: LegKey, rows: pa.RecordBatch) -> bytes:
+def encode_item(leg: LegKey, rows: pa.RecordBatch, shipped: RowWriter) -> bytes:
     """The segment of an item."""
-    return encode_news(SiteNews(shipments=(Shipment("tuples", leg, rows),)))
+    return encode_news(SiteNews(shipments=(Shipment("tuples", leg, rows),)), shipped)
 
 
-def decode_item(body: bytes) -> tuple[LegKey, pa.RecordBatch]:
+def decode_item(body: bytes, shipped: RowWriter) -> tuple[LegKey, pa.RecordBatch]:
     """The inverse of `encode_item`."""
-    (shipment,) = decode_news(body).shipments
+    (shipment,) = decode_news(body, shipped).shipments
     return shipment.leg, shipment.rows
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from plait.adapt.placement import PlacementPolicy
 from plait.errors import SiteError
 from plait.node.batch import Aside
-from plait.node.site_packets import SitePacket
+from plait.node.site_packets import SiteNews, SitePacket
 from plait.optimize.site_cost import HASH, JoinPrices, SiteSetting, StreamStatistics
 from plait.optimize.site_greedy import greedy
 from plait.plan.site_legs import site_part
@@ -49,6 +49,8 @@ class SiteSetup:
     statistics: Mapping[str, StreamStatistics] | None = None
     """What the plan was made from, if it may change."""
     prices: JoinPrices = HASH
+    automatic: bool = True
+    """Whether sites change the plan by themselves, or only if that is wanted from outside."""
 
     @property
     def setting(self) -> SiteSetting:
@@ -78,7 +80,7 @@ class SiteSetup:
                 )
         site_part(sites, self.jep, sites.results)  # refuses a plan for other streams
         if self.policy is not None and (
-            self.statistics is None or self.jep != greedy(self.setting)
+            self.statistics is None or (self.automatic and self.jep != greedy(self.setting))
         ):
             raise SiteError(
                 "the plan may change, but it is not the one that follows from the statistics",
@@ -162,6 +164,14 @@ class SiteReport:
     """The last change of the plan that it has heard of."""
     phase: str = "idle"
     """How far that change is here."""
+    time: int = 0
+    """The host's clock, in microseconds, if the plan may change."""
+    wish: int = 0
+    """The number of the plan wanted from outside that this change is about; 0 if it is not."""
+    links: list[tuple[str, str, float, float]] = field(default_factory=list)
+    """(origin, target, latency, rate) of links that are not as they were said to be at first."""
+    measured: dict[str, dict[str, float | str]] = field(default_factory=dict)
+    """What was measured of streams in intervals that ended, and whether that is a change."""
     notes: list[str] = field(default_factory=list)
     """What was decided in this step about the plan, and why."""
 
@@ -174,3 +184,5 @@ class SiteOutcome:
     results: list[pa.RecordBatch] = field(default_factory=list)
     aside: list[Aside] = field(default_factory=list)
     packets: list[SitePacket] = field(default_factory=list)
+    news: dict[str, SiteNews] = field(default_factory=dict)
+    """What the numbered packet to each site says, for hosts that look inside."""

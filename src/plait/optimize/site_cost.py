@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from plait.errors import StatisticsError, did_you_mean
@@ -230,7 +230,17 @@ class SiteSetting:
 
     def with_statistics(self, changed: Mapping[str, StreamStatistics]) -> SiteSetting:
         """The same with other statistics of some streams."""
-        return SiteSetting(self.sites, {**self.statistics, **changed}, self.prices, self.conditions)
+        return replace(self, statistics={**self.statistics, **changed})
+
+    def with_links(self, changed: Iterable[SiteLink]) -> SiteSetting:
+        """The same with some links that have become others.
+
+        >>> slow = SiteLink("N1", "N2", 0.5, 100)
+        >>> paper_setting(3).with_links([slow]).sites.link("N1", "N2").rate
+        100
+        """
+        links = {(link.origin, link.target): link for link in (*self.sites.links, *changed)}
+        return replace(self, sites=replace(self.sites, links=tuple(links.values())))
 
 
 def _partners(stream: str, conditions: frozenset[frozenset[str]] | None) -> frozenset[str] | None:

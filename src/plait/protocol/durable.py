@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -105,10 +106,15 @@ def _read(kind: Any, data: Any, where: str) -> Any:
 def _read_fields(kind: Any, data: Any) -> Any:
     if not isinstance(data, dict):
         raise SourceError(f"{data!r} is no {kind.__name__}")
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     if missing := sorted(hints.keys() - data.keys()):
         raise SourceError(f"a {kind.__name__} lacks the field {missing[0]!r}")
     if unknown := sorted(data.keys() - hints.keys()):
         raise SourceError(f"a {kind.__name__} has no field {unknown[0]!r}")
     read = {name: _read(hint, data[name], name) for name, hint in hints.items()}
     return kind(**read)
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from plait.adapt.placement import Direction, Seat
 from plait.optimize.site_cost import Prefix, SiteCandidate, StreamStatistics
-from plait.plan.sites import Jep, Operator, Placement, SiteStep
+from plait.plan.sites import Jep, Operator, Placement, SiteLink, SiteStep
 
 Touched: TypeAlias = frozenset[str]
 
@@ -94,6 +94,25 @@ class NewPlan:
 
     plan: Jep
     statistics: tuple[tuple[str, StreamStatistics], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WantPlan:
+    """Whoever runs the join to the keeper: change to this plan, which was made from these
+    statistics and links. In its turn, the keeper says the same to all sites."""
+
+    request: int
+    plan: Jep
+    statistics: tuple[tuple[str, StreamStatistics], ...]
+    links: tuple[SiteLink, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Whoever runs the join to all sites: do without that plan, and all that were wanted before,
+    as far as that is still possible."""
+
+    request: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,15 +324,19 @@ UpdateMessage: TypeAlias = (
 )  # fmt: skip
 SwitchMessage: TypeAlias = LocalReady | GlobalReady | GiveUp | Migrated | WhatNow
 CentralMessage: TypeAlias = ReportStatistics | NewOperators | CopyWindow
-TurnMessage: TypeAlias = WantTurn | YourTurn | ShowSeats | ShownSeats | NewPlan | TurnOver
+TurnMessage: TypeAlias = (
+    WantTurn | YourTurn | ShowSeats | ShownSeats | NewPlan | WantPlan | TurnOver
+)
+Wish: TypeAlias = WantPlan | Withdraw
+"""What comes from outside."""
 SiteMessage: TypeAlias = UpdateMessage | SwitchMessage | CentralMessage | TurnMessage
 
 Kind: TypeAlias = Literal["modification", "window", "synchronization", "turn", "acknowledgement"]
 
 _KINDS: dict[Kind, tuple[type, ...]] = {
     "modification": (
-        ReportStatistics, NewOperators, NewPlan, Scan, Relay, Stay, SwapWith, Continue, Trade,
-        Traded, NewNeighbour, Host, Unhost,
+        ReportStatistics, NewOperators, NewPlan, WantPlan, Scan, Relay, Stay, SwapWith, Continue,
+        Trade, Traded, NewNeighbour, Host, Unhost,
     ),
     "window": (CopyWindow,),
     "synchronization": (LocalReady, GlobalReady, GiveUp, Migrated, WhatNow),

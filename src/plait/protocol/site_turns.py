@@ -13,6 +13,11 @@ which is that of algorithm 1 for the statistics in effect, or the one before. Wh
 update does to the members is a draft. The switch-over, which all sites end in the same way, decides
 whether it replaces what was there.
 
+*Wishes.* Whoever runs the join may want another plan, for other links perhaps, and hands it to the
+keeper (`WantPlan`). It waits for its turn like any other change, and ends like one. A wish that is
+withdrawn is given up wherever that is possible; the switch-over makes that the outcome for all, or
+the plan is followed by all.
+
 *From seats to a plan.* A distributed update leaves each site with the seats of its own streams. The
 site whose turn it is collects them and sends the plan to all, since a site installs its part of a
 whole plan.
@@ -33,9 +38,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, cast, get_args
 
 from plait.adapt.placement import Notice, PlacementPolicy, notice
-from plait.optimize.site_cost import SiteSetting, StreamStatistics
+from plait.optimize.site_cost import SiteSetting, StreamStatistics, jep_cost
 from plait.optimize.site_greedy import greedy
-from plait.plan.sites import Jep, Placement, Sep
+from plait.plan.sites import Jep, Placement, Sep, SiteLink
 from plait.protocol import dnu, switch_over
 from plait.protocol.site_messages import (
     NewPlan,
@@ -48,6 +53,7 @@ from plait.protocol.site_messages import (
     SwitchMessage,
     TurnOver,
     UpdateMessage,
+    WantPlan,
     WantTurn,
     YourTurn,
 )
@@ -99,6 +105,16 @@ class SitePlanner:
     """The keeper of a central update: the statistics that were last reported."""
     finished: frozenset[str] = frozenset()
     """The keeper: who is done with the turn."""
+    wishes: tuple[WantPlan, ...] = ()
+    """The keeper: plans that were wanted from outside and have not had their turn."""
+    wish: WantPlan | None = None
+    """The wish that the turn is about, if it is about one."""
+    withdrawn: int = 0
+    """Wishes up to this one are withdrawn."""
+    links: tuple[SiteLink, ...] = ()
+    """The links that are not as they were said to be at first."""
+    reason: str = ""
+    """Why the plan was last to be changed, or why it stayed; for people."""
 
     @property
     def phase(self) -> str:
@@ -121,6 +137,10 @@ class Turns:
     policy: PlacementPolicy
     setting: SiteSetting
     """With the statistics that the first plan was made from."""
+    first: Jep | None = None
+    """The first plan, if it is not that of algorithm 1."""
+    automatic: bool = True
+    """Whether sites change the plan by themselves, or only if that is wanted from outside."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -139,7 +159,7 @@ class Turns:
         >>> Turns(PlacementPolicy(), paper_setting(3)).start("N2").phase
         'idle'
         """
-        plan = greedy(self.setting)
+        plan = greedy(self.setting) if self.first is None else self.first
         group = _at(site, dnu.members(self.setting, plan))
         return SitePlanner(site, plan, group, group, known=dict(self.setting.statistics))
 
@@ -158,7 +178,8 @@ class Turns:
             member.prices,
         )
         planner = replace(planner, newest={**planner.newest, stream: now})
-        if not seen.exceeded or stream in planner.asked or not planner.done:
+        busy = stream in planner.asked or not planner.done
+        if not seen.exceeded or busy or not self.automatic:
             return (planner, ()), seen
         message: SiteMessage = WantTurn(stream)
         if self.policy.update == "central":
@@ -175,6 +196,8 @@ class Turns:
         message, sender = given.sent.message, given.sent.sender
         if isinstance(message, WantTurn | ReportStatistics):
             return self._wanted(planner, sender, message)
+        if isinstance(message, WantPlan) and not given.turn:
+            return self._wished(planner, message)
         planner = self._entered(planner, given.turn, now)
         if given.turn != planner.turn:
             return planner, ()  # of a turn that is over
@@ -197,6 +220,8 @@ class Turns:
                 return self._shown(replace(planner, shown={**planner.shown, sender: message}))
             case NewPlan():
                 return self._planned(planner, message), ()
+            case WantPlan():
+                return self._planned_by_wish(planner, message)
             case _:
                 update = cast(UpdateMessage, message)
                 return self._updated(planner, sender, given.sent.receiver, update)
@@ -213,6 +238,14 @@ class Turns:
             return planner, ()
         planner = replace(planner, deadline=now + self._patience(planner))
         return self._switched(planner, switch_over.time_out(switch))
+
+    def withdraw(self, planner: SitePlanner, request: int) -> Turned:
+        """Do without the wishes up to this one, as far as that is possible."""
+        left = tuple(wish for wish in planner.wishes if wish.request > request)
+        planner = replace(planner, wishes=left, withdrawn=max(planner.withdrawn, request))
+        if planner.wish is None or planner.wish.request > request or planner.switch is None:
+            return planner, ()
+        return self._switched(planner, switch_over.time_out(planner.switch))
 
     def over(self, planner: SitePlanner) -> Turned:
         """The site has ended its part in the turn and has one plan again: tell the keeper."""
@@ -246,6 +279,7 @@ class Turns:
             draft=planner.members,
             mine=None,
             shown={},
+            wish=None,
         )
 
     def _wanted(
@@ -257,6 +291,11 @@ class Turns:
         wanted = (*planner.wanted, (site, message.stream))
         return self._granted(replace(planner, wanted=wanted))
 
+    def _wished(self, planner: SitePlanner, wish: WantPlan) -> Turned:
+        if planner.me != self.keeper or wish.request <= planner.withdrawn:
+            return planner, ()
+        return self._granted(replace(planner, wishes=(*planner.wishes, wish)))
+
     def _finished(self, planner: SitePlanner, site: str) -> Turned:
         return self._granted(replace(planner, finished=planner.finished | {site}))
 
@@ -266,10 +305,13 @@ class Turns:
             return planner, ()
         number, to = planner.turn + 1, self.names
         message: SiteMessage | None = None
-        if self.policy.update == "central":
-            plan = greedy(self.setting.with_statistics(planner.known))
-            if plan != planner.current:
-                message = NewPlan(plan, tuple(planner.known.items()))
+        if planner.wishes:
+            message, *left = planner.wishes
+            planner = replace(planner, wishes=tuple(left))
+        elif not self.automatic:
+            pass
+        elif self.policy.update == "central":
+            planner, message = self._central(planner)
         elif planner.wanted:
             (site, stream), *rest = planner.wanted
             planner = replace(planner, wanted=tuple(rest))
@@ -279,6 +321,21 @@ class Turns:
         planner = replace(planner, finished=frozenset())
         return planner, tuple(InTurn(number, Sent(planner.me, name, message)) for name in to)
 
+    def _central(self, planner: SitePlanner) -> tuple[SitePlanner, NewPlan | None]:
+        """The plan of algorithm 1 for what is known now, if that is another one, and the reason."""
+        setting = self._setting(planner).with_statistics(planner.known)
+        plan = greedy(setting)
+        costs = [f"{1000 * jep_cost(setting, jep):,.1f}" for jep in (planner.current, plan)]
+        if plan == planner.current:
+            reason = f"the plan stays: at {costs[0]} ms per second it is still the best"
+            return replace(planner, reason=reason), None
+        reason = f"another plan takes {costs[1]} ms per second, this one {costs[0]}"
+        return replace(planner, reason=reason), NewPlan(plan, tuple(planner.known.items()))
+
+    def _setting(self, planner: SitePlanner) -> SiteSetting:
+        """What plans are made from, with the links in effect."""
+        return self.setting.with_links(planner.links) if planner.links else self.setting
+
     def _switched(self, planner: SitePlanner, turn: switch_over.Turn) -> Turned:
         """After an event of the switch-over: the draft counts, or it is gone."""
         before, (switch, sent) = planner.switch, turn
@@ -287,6 +344,9 @@ class Turns:
             if switch.phase == "migrated":
                 assert planner.plan is not None
                 planner = replace(planner, members=planner.draft, current=planner.plan, failures=0)
+                if planner.wish is not None:
+                    known = {**planner.known, **dict(planner.wish.statistics)}
+                    planner = replace(planner, links=planner.wish.links, known=known)
             else:
                 planner = replace(planner, draft=planner.members, failures=planner.failures + 1)
             planner = replace(planner, asked=frozenset(), mine=None, shown={})
@@ -297,10 +357,18 @@ class Turns:
     def _planned(self, planner: SitePlanner, message: NewPlan) -> SitePlanner:
         planner = replace(planner, plan=message.plan)
         if message.statistics:
-            setting = self.setting.with_statistics(dict(message.statistics))
+            setting = self._setting(planner).with_statistics(dict(message.statistics))
             draft = _at(planner.me, dnu.members(setting, message.plan))
             planner = replace(planner, draft=draft)
         return planner
+
+    def _planned_by_wish(self, planner: SitePlanner, wish: WantPlan) -> Turned:
+        setting = self.setting.with_links(wish.links).with_statistics(dict(wish.statistics))
+        draft = _at(planner.me, dnu.members(setting, wish.plan))
+        planner = replace(planner, plan=wish.plan, draft=draft, wish=wish)
+        if wish.request <= planner.withdrawn:
+            return self.withdraw(planner, wish.request)
+        return planner, ()
 
     def _begun(self, planner: SitePlanner, stream: str) -> Turned:
         """Its own turn: begin the distributed update."""
@@ -328,6 +396,9 @@ class Turns:
         if len(planner.shown) < len(self.names):
             return planner, ()
         plan = plan_of_seats(self.setting.sites.streams, planner.shown.values())
+        same = plan == planner.current
+        reason = "the plan stays: no stream has moved" if same else "streams have moved in the plan"
+        planner = replace(planner, reason=f"turn {planner.turn}: {reason}")
         return planner, self._to_all(planner, NewPlan(plan))
 
 

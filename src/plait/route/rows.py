@@ -13,7 +13,7 @@ Also: many small batches as few large ones, for what costs the same whatever the
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +23,7 @@ from plait.tuning import USUAL
 
 _SCHEMA, _LEAST = b"plait.schema", b"plait.least"
 _NARROW = ((1 << 8, pa.uint8()), (1 << 16, pa.uint16()), (1 << 32, pa.uint32()))
+_WIDTHS = {type_.bit_width // 8: type_ for _, type_ in _NARROW}
 
 
 def encode_rows(rows: pa.RecordBatch) -> bytes:
@@ -60,6 +61,38 @@ def decode_rows(body: bytes) -> list[pa.RecordBatch]:
             for _ in reader:
                 raise AssertionError("a stream of rows has one batch")
     return found
+
+
+def encode_columns(rows: pa.RecordBatch) -> tuple[list[list[int] | None], bytes]:
+    """Rows without their schema, and for each column that is narrow: its bytes and least value."""
+    arrays: list[pa.Array] = []
+    about: list[list[int] | None] = []
+    for array in rows.columns:
+        narrow, least = _narrowed(array) or (array, None)
+        arrays.append(narrow)
+        about.append(None if least is None else [narrow.type.bit_width // 8, least])
+    narrowed = pa.RecordBatch.from_arrays(arrays, names=rows.schema.names)
+    return about, bytes(narrowed.serialize().to_pybytes())
+
+
+def decode_columns(
+    about: Sequence[Sequence[int] | None], body: bytes, schema: pa.Schema
+) -> pa.RecordBatch:
+    """The inverse of `encode_columns`, for who knows the schema.
+
+    >>> rows = pa.record_batch({"k": [10**15, None, 10**15 + 300], "v": ["x", "y", None]})
+    >>> decode_columns(*encode_columns(rows), rows.schema) == rows
+    True
+    """
+    types = [field.type if n is None else _WIDTHS[n[0]]
+             for field, n in zip(schema, about, strict=True)]  # fmt: skip
+    written = pa.schema([(field.name, t) for field, t in zip(schema, types, strict=True)])
+    arrays = pa.ipc.read_record_batch(pa.py_buffer(body), written).columns
+    wide = [
+        array if narrow is None else _wide(array, narrow[1], field.type)
+        for array, narrow, field in zip(arrays, about, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(wide, schema=schema)
 
 
 def gathered(
@@ -118,6 +151,9 @@ def _widened(rows: pa.RecordBatch) -> pa.RecordBatch:
     arrays = list(rows.columns)
     for name, least in json.loads(metadata[_LEAST]).items():
         i = schema.get_field_index(name)
-        wide = pc.add(arrays[i].cast(pa.int64()), pa.scalar(least, pa.int64()))
-        arrays[i] = wide.view(schema.field(i).type)
+        arrays[i] = _wide(arrays[i], least, schema.field(i).type)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _wide(array: pa.Array, least: int, type_: pa.DataType) -> pa.Array:
+    return pc.add(array.cast(pa.int64()), pa.scalar(least, pa.int64())).view(type_)

@@ -1,96 +1,116 @@
-"""Orders to sites: one decision for each change, and what a site makes of it."""
+"""Orders to sites: each has its number, and what sites make of it."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from plait.adapt.placement import PlacementPolicy
 from plait.errors import SourceError
-from plait.hosts.spark.site_orders import (
-    SiteOrder,
-    install_order,
-    obey,
-    publish,
-    published,
-    ready,
-    standing,
-)
+from plait.hosts.spark.site_orders import SiteOrder, want, withdraw
+from plait.hosts.spark.site_progress import standing
 from plait.node.site import Site
 from plait.node.site_packets import SitePacket
-from plait.node.site_setup import SiteSetup
+from plait.node.site_setup import SiteSetup, guessed
 from plait.plan.examples import clique
 from plait.plan.sites import Jep, Sep, fully_connected
+from plait.protocol.site_messages import WantPlan, Wish, Withdraw
 
 SITES = fully_connected({"a": "oslo", "b": "rome"}, 0.005, 128_000, results="rome")
 OLD = Jep((Sep("a", ("b",), (1,)), Sep("b", ("a",), (0,))))
 NEW = Jep((Sep("a", ("b",), (0,)), Sep("b", ("a",), (1,))))
+QUERY = clique(2)
+WANTED = WantPlan(1, NEW, tuple(guessed(QUERY).items()), SITES.links)
+SETUP = SiteSetup(
+    QUERY, SITES, OLD, policy=PlacementPolicy(), statistics=guessed(QUERY), automatic=False
+)
 
 
-def test_the_first_decision_counts(tmp_path: Path) -> None:
-    install = install_order(SITES, 1, NEW)
-    assert publish(tmp_path, install) == install
-    switch = publish(tmp_path, SiteOrder(1, 1, "switch", 40))
-    assert publish(tmp_path, SiteOrder(1, 1, "give-up")) == switch
-    assert published(tmp_path) == [install, switch]
-    assert install.jep == NEW
-    assert len(list(tmp_path.iterdir())) == 2, "no drafts are left"
+def test_every_order_has_a_number_of_its_own(tmp_path: Path) -> None:
+    first = want(tmp_path, lambda number: replace(WANTED, request=number))
+    second = want(tmp_path, lambda number: replace(WANTED, request=number))
+    withdraw(tmp_path, first.request)
+    withdraw(tmp_path, first.request)
+    files = sorted(tmp_path.iterdir())
+    read = [SiteOrder.from_json(path.read_text()) for path in files]
+    assert [order.wish for order in read] == [first, Withdraw(1), second]
+    assert sorted(read, key=lambda order: order.place) == read
+    assert second.request == 2
 
 
-def test_an_order_that_cannot_be_read_is_named() -> None:
+@pytest.mark.parametrize("text", ["{}", "[1]", '{"order": "Dance"}', '{"order": "Withdraw"}', "x"])
+def test_an_order_that_cannot_be_read_is_named(text: str) -> None:
     with pytest.raises(SourceError, match="an order to sites cannot be read"):
-        SiteOrder.from_json("{}")
+        SiteOrder.from_json(text)
 
 
 def _row() -> pa.Table:
     return pa.table({"ts": pa.array([0], pa.timestamp("us")), "k": [1]})
 
 
-def test_sites_change_their_plan_by_orders() -> None:
-    setup = SiteSetup(clique(2), SITES, OLD)
-    sites = {name: Site.load(setup, name) for name in SITES.names}
-    streams = {"oslo": "a", "rome": "b"}
-    packets: list[SitePacket] = []
-    results = 0
+class _World:
+    """Two sites, and packets that come in the next round."""
 
-    def step(orders: list[SiteOrder], *, rows: bool = False) -> None:
-        nonlocal packets, results
+    def __init__(self) -> None:
+        self.sites = {name: Site.load(SETUP, name) for name in SITES.names}
+        self.packets: list[SitePacket] = []
+        self.results = self.rounds = 0
+
+    def step(self, *wishes: Wish, rows: bool = False) -> None:
+        streams = {"oslo": "a", "rome": "b"}
         sent = []
-        for name, site in sites.items():
-            for order in orders:
-                obey(site, order)
+        self.rounds += rows
+        for name, site in self.sites.items():
             given = {streams[name]: _row()} if rows else {}
-            outcomes = [site.step(given, [p for p in packets if p.target == name])]
-            if ready(site):
-                site.hold(site.clock + 1)
-                outcomes.append(site.step())
-            sent += [packet for outcome in outcomes for packet in outcome.packets]
-            results += sum(rows.num_rows for o in outcomes for rows in o.results)
-        packets = sent
+            came = [packet for packet in self.packets if packet.target == name]
+            outcome = site.step(given, came, wishes=wishes)
+            sent += outcome.packets
+            self.results += sum(rows.num_rows for rows in outcome.results)
+        self.packets = sent
 
-    step([], rows=True)
-    step([install_order(SITES, 1, NEW)], rows=True)
+    def follow(self) -> list[int]:
+        return [standing(site, None)["follows"] for site in self.sites.values()]
+
+
+def test_sites_change_their_plan_by_orders() -> None:
+    world = _World()
+    world.step(rows=True)
+    world.step(WANTED, rows=True)
+    for _ in range(10):
+        world.step(rows=True)
+    for _ in range(8):
+        world.step()
+    assert world.follow() == [1, 1]
+    assert [list(site.plans) for site in world.sites.values()] == [[1], [1]]
+    assert world.results == world.rounds**2
+    assert not world.packets, "everything has come to rest"
+    told = standing(world.sites["oslo"], 0)
+    assert json.loads(json.dumps(told["plan"])), "the plan is told"
+    assert standing(world.sites["oslo"], 1)["plan"] is None, "but only once"
+
+
+def test_a_plan_that_is_wanted_no_longer_is_given_up_by_all() -> None:
+    world = _World()
+    world.step(WANTED, rows=True)
+    world.step(Withdraw(1), rows=True)
+    for _ in range(8):
+        world.step(rows=True)
     for _ in range(6):
-        step([], rows=True)
-    holds = [standing(site)["hold"] for site in sites.values()]
-    assert None not in holds, "all are ready"
-    switch = SiteOrder(1, 1, "switch", max(holds))
-    step([switch], rows=True)
-    step([switch, install_order(SITES, 1, NEW)], rows=True)
-    for _ in range(6):
-        step([])
-    assert [standing(site)["follows"] for site in sites.values()] == [1, 1]
-    assert results == 10 * 10
-    assert not packets, "everything has come to rest"
+        world.step()
+    assert world.follow() == [0, 0]
+    assert all(standing(site, 0)["abandoned"] == [1] for site in world.sites.values())
+    assert world.results == world.rounds**2
 
 
-def test_a_plan_that_was_given_up_is_not_installed_again() -> None:
-    site = Site.load(SiteSetup(clique(2), SITES, OLD), "oslo")
-    obey(site, install_order(SITES, 1, NEW))
-    obey(site, SiteOrder(1, 1, "give-up"))
-    obey(site, install_order(SITES, 1, NEW))
-    site.step()
-    found = standing(site)
-    assert (found["plans"], found["follows"], found["hold"]) == ([0], 0, None)
-    assert found["abandoned"] == [1]
+def test_one_that_was_withdrawn_before_its_turn_has_none() -> None:
+    world = _World()
+    world.step(Withdraw(1), rows=True)
+    world.step(WANTED, rows=True)
+    for _ in range(4):
+        world.step()
+    assert world.follow() == [0, 0]
+    assert [site.planning.planner.turn for site in world.sites.values() if site.planning] == [0, 0]

@@ -29,6 +29,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 from plait.errors import CheckpointMismatch, SiteError, SourceError
+from plait.files.drafts import write_whole
+from plait.files.mailboxes import LOG, SITES
 from plait.query.names import quoted
 
 MAIL = (
@@ -42,10 +44,9 @@ MAIL = (
 )
 """What is sent; files are divided by `box`."""
 
-RESULTS, ASIDE, REPORTS = "results", "aside", "reports"
-"""The boxes that are no site's."""
+RESULTS, ASIDE = "results", "aside"
+"""The boxes that are no site's, beside that of reports."""
 
-_LOG = "_spark_metadata"
 _UNSAFE = "\"#%'*/:=?\\\x7f{[]^"
 """What Spark escapes in names of directories, beside control characters."""
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
@@ -142,8 +143,12 @@ class Mailbox:
     def prepare(self, applications: Iterable[str]) -> None:
         """Have all folders, each with the log by which Spark knows which files count."""
         for application in applications:
-            (self.mail(application) / _LOG).mkdir(parents=True, exist_ok=True)
+            (self.mail(application) / LOG).mkdir(parents=True, exist_ok=True)
         self.orders.mkdir(parents=True, exist_ok=True)
+
+    def describe(self, text: str) -> None:
+        """Say which sites there are and what their first plan is, for who looks into it."""
+        write_whole(self.folder / SITES, text)
 
     def check(self, application: str, checkpoint: str | os.PathLike[str]) -> None:
         """Refuse a checkpoint and mail that do not belong together.
@@ -152,7 +157,7 @@ class Mailbox:
         the first batches would be lost in silence.
         """
         place = local_folder(checkpoint)
-        written = _newest(self.mail(application) / _LOG)
+        written = _newest(self.mail(application) / LOG)
         planned, committed = _newest(place / "offsets"), _newest(place / "commits")
         if written > planned:
             raise CheckpointMismatch(

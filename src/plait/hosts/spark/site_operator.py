@@ -10,7 +10,8 @@ which Spark has logged. Only the order of rows within a batch may differ, and no
 the rows of a stamp are kept in the order of event time, rows of the same time leave together, and
 all else is sets.
 
-*Orders* (`site_orders`) come as rows of a source as well, so a repeated batch obeys the same ones.
+*Orders* (`site_orders`) come as rows of a source as well, so a repeated batch hears the same ones.
+The host's clock is the time of the batch, which is in Spark's log, too.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from plait.errors import CheckpointMismatch
-from plait.hosts.spark.mail import ASIDE, MAIL, REPORTS, RESULTS, box_of, checked, digest_of
+from plait.files.mailboxes import REPORTS
+from plait.hosts.spark.mail import ASIDE, MAIL, RESULTS, box_of, checked, digest_of
 from plait.hosts.spark.operator import SparkStore
-from plait.hosts.spark.site_orders import SiteOrder, obey, ready, standing
+from plait.hosts.spark.site_orders import SiteOrder
+from plait.hosts.spark.site_progress import standing
 from plait.hosts.spark.worker import settle
 from plait.node.batch import add
 from plait.node.site import Site
@@ -51,10 +54,10 @@ class _Given:
     """What a batch brings to a site."""
 
     rows: dict[str, list[pa.RecordBatch]] = field(default_factory=dict)
-    row_bytes: dict[str, int] = field(default_factory=dict)
-    """How many bytes the rows of each stream took on their way here."""
     packets: list[SitePacket] = field(default_factory=list)
     orders: list[SiteOrder] = field(default_factory=list)
+    time: int = 0
+    """That of the batch, in microseconds since 1970."""
 
 
 class SiteOperator(StatefulProcessor):
@@ -75,19 +78,21 @@ class SiteOperator(StatefulProcessor):
     def handleInputRows(  # Spark's name
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
-        """One batch of a site: a step, and another one if it has become ready for a new plan."""
+        """One batch of a site."""
         del timerValues
         name = self._keys[int(key[0])]
         given = self._sorted_out(name, rows)
         site = self._site(name)
-        for order in sorted(given.orders):
-            obey(site, order)
-        tables = {s: pa.concat_batches(batches) for s, batches in given.rows.items()}
-        outcome = self._step(site, tables, sorted(given.packets))
-        yield self._mail(site, outcome, given.row_bytes)
-        if ready(site):
-            site.hold(site.clock + 1)
-            yield self._mail(site, self._step(site), {})
+        followed = site.eras.plan_at(site.clock + 1) if site.step_number else None
+        outcome = site.step(
+            {stream: pa.concat_batches(batches) for stream, batches in given.rows.items()},
+            sorted(given.packets),
+            now=given.time,
+            wishes=[order.wish for order in sorted(given.orders, key=lambda order: order.place)],
+            token=uuid.uuid4().hex,
+            store=self._store,
+        )
+        yield self._mail(site, outcome, followed)
         while len(_SITES) >= _MOST_SITES:
             del _SITES[next(iter(_SITES))]
         _SITES[site.token] = site
@@ -107,23 +112,15 @@ class SiteOperator(StatefulProcessor):
         found = None if token is None else _SITES.pop(token, None)
         return found or Site.load(self._setup, name, self._store)
 
-    def _step(
-        self,
-        site: Site,
-        tables: Mapping[str, pa.RecordBatch] | None = None,
-        packets: Iterable[SitePacket] = (),
-    ) -> SiteOutcome:
-        return site.step(tables, packets, token=uuid.uuid4().hex, store=self._store)
-
     def _sorted_out(self, name: str, frames: Iterator[pd.DataFrame]) -> _Given:
         """The rows of streams, the packets and the orders of a batch."""
         given = _Given()
         for frame in frames:
             for row in frame.itertuples(index=False):
                 body, origin = bytes(row.body), str(row.origin)
+                given.time = max(given.time, int(row.time))
                 if row.kind == ROWS:
                     given.rows.setdefault(origin, []).extend(decode_rows(body))
-                    add(given.row_bytes, origin, len(body))
                 elif row.kind == ORDER:
                     given.orders.append(SiteOrder.from_json(body.decode()))
                 else:
@@ -132,11 +129,10 @@ class SiteOperator(StatefulProcessor):
                     given.packets.append(SitePacket(origin, name, int(row.number), body))
         return given
 
-    def _mail(self, site: Site, outcome: SiteOutcome, row_bytes: Mapping[str, int]) -> pd.DataFrame:
+    def _mail(self, site: Site, outcome: SiteOutcome, followed: int | None) -> pd.DataFrame:
         """What comes out of a step, as rows for the sink."""
         report, sent = outcome.report, _bytes_by_target(outcome.packets)
-        more = {"sent_bytes": sent, "row_bytes": dict(row_bytes)}
-        about = {**asdict(report), **more, **standing(site)}
+        about = {**asdict(report), "sent_bytes": sent, **standing(site, followed)}
         made = [(box_of(p.target), p.origin, p.number, p.body) for p in outcome.packets]
         made += [(RESULTS, site.name, report.step, encode_rows(rows)) for rows in outcome.results]
         made += [(ASIDE, a.reason, a.stream, encode_rows(a.rows)) for a in outcome.aside]

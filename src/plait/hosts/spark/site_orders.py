@@ -1,142 +1,85 @@
-"""Orders to sites on Spark: how a plan over sites is replaced while it runs.
+"""Orders to sites on Spark: what somebody wants of the plan while it runs, as files.
 
 An order is a file in the mailbox, written once and never changed. Every application reads the
-orders as a stream, so Spark's log says which batch brings which order, and a repeated batch obeys
-the same ones. Three orders make up a change of plan:
-
-- `install`: have this plan beside the one that runs, and get the windows that it needs. A site that
-  has them *holds* its heads from its next stamp on and says so in its report: it is ready.
-- `switch`: all sites were ready; heads from this stamp on follow the new plan.
-- `give-up`: do without the new plan.
-
-*Why all sites do the same.* There is one decision per change, `switch` or `give-up`, in one file
-whose name follows from the number of the change. Whoever comes first has decided. It is `switch`
-only if every site was ready, as its committed report says, and a site that is ready waits for the
-decision however long it takes. So no site can switch while another one gives up. This is the
-two-phase switch-over of `plait.protocol.switch_over` with the mailbox in the place of messages:
-local-ready is the report, and global-ready is the decision, which all can read.
+orders as a stream, so Spark's log says which batch brings which order, and a repeated batch hears
+the same ones. An order says that another plan is wanted, or that it is wanted no longer. What comes
+of it is up to the sites: they change their plan in turns (`plait.protocol.site_turns`), by messages
+in the packets between them, whoever has wanted that. Their reports say how far they are.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from plait.errors import SourceError
-from plait.node.site import Site
-from plait.plan.sites import Jep, Sites
-from plait.plan.sites_serde import from_dict, to_dict
+from plait.protocol.durable import from_plain, to_plain
+from plait.protocol.site_messages import WantPlan, Wish, Withdraw
 
-OrderKind: TypeAlias = Literal["install", "switch", "give-up"]
-_DECISIONS: tuple[OrderKind, ...] = ("switch", "give-up")
+_KINDS: tuple[type[WantPlan] | type[Withdraw], ...] = (WantPlan, Withdraw)
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class SiteOrder:
     """What all sites are told.
 
-    >>> SiteOrder.from_json(SiteOrder(1, 1, "switch", 40).to_json())
-    SiteOrder(change=1, place=1, kind='switch', stamp=40, plan=None)
+    >>> SiteOrder.from_json(SiteOrder(Withdraw(1)).to_json())
+    SiteOrder(wish=Withdraw(request=1))
     """
 
-    change: int
-    """The number of the change, which is also that of the new plan."""
-    place: int
-    """0 for the first order of a change, 1 for the decision."""
-    kind: OrderKind
-    stamp: int = 0
-    plan: str | None = None
-    """Sites and plan as JSON."""
+    wish: Wish
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Wishes are heard in their order, and withdrawn after they were made."""
+        return self.wish.request, _KINDS.index(type(self.wish))
 
     def to_json(self) -> str:
         """For a file."""
-        return json.dumps(
-            {
-                "change": self.change,
-                "kind": self.kind,
-                "stamp": self.stamp,
-                "plan": None if self.plan is None else json.loads(self.plan),
-            }
-        )
+        return json.dumps({"order": type(self.wish).__name__, **to_plain(self.wish)})
 
     @classmethod
     def from_json(cls, text: str) -> SiteOrder:
         """The inverse of `to_json`."""
         try:
             given: dict[str, Any] = json.loads(text)
-            kind: OrderKind = given["kind"]
-            plan = given["plan"]
-            return cls(
-                int(given["change"]),
-                int(kind in _DECISIONS),
-                kind,
-                int(given["stamp"]),
-                None if plan is None else json.dumps(plan),
-            )
-        except (ValueError, TypeError, KeyError) as error:
+            kind = {kind.__name__: kind for kind in _KINDS}[given.pop("order")]
+            return cls(from_plain(kind, given))
+        except (ValueError, TypeError, KeyError, AttributeError, SourceError) as error:
             raise SourceError(
                 f"an order to sites cannot be read: {error}", remedy="put its file back from a copy"
             ) from error
 
-    @property
-    def jep(self) -> Jep:
-        """The plan to install."""
-        return from_dict(json.loads(self.plan or "null"))[1]
+
+def want(folder: Path, made: Callable[[int], WantPlan]) -> WantPlan:
+    """Order a plan under the next number that nobody has taken."""
+    number = 0
+    while True:
+        taken = [int(path.name.partition("-")[0]) for path in folder.glob("[0-9]*.json")]
+        number = 1 + max([number, *taken])
+        wish = made(number)
+        if _written(folder, SiteOrder(wish)):
+            return wish
 
 
-def install_order(sites: Sites, change: int, jep: Jep) -> SiteOrder:
-    """The order to install a plan."""
-    return SiteOrder(change, 0, "install", plan=json.dumps(to_dict(sites, jep)))
+def withdraw(folder: Path, request: int) -> None:
+    """Order to do without a plan that was wanted."""
+    _written(folder, SiteOrder(Withdraw(request)))
 
 
-def publish(folder: Path, order: SiteOrder) -> SiteOrder:
-    """Write an order; what is returned is the order in force, which may be an earlier one."""
-    path = folder / f"{order.change:06d}-{order.place}.json"
+def _written(folder: Path, order: SiteOrder) -> bool:
+    """Write an order at once; whether it was not there before."""
+    number, kind = order.place
     draft = folder / f"_{os.getpid()}-{os.urandom(4).hex()}"
     try:
         draft.write_text(order.to_json())
-        os.link(draft, path)
+        os.link(draft, folder / f"{number:06d}-{kind}.json")
     except FileExistsError:
-        pass
+        return False
     finally:
         draft.unlink(missing_ok=True)
-    return SiteOrder.from_json(path.read_text())
-
-
-def published(folder: Path) -> list[SiteOrder]:
-    """All orders so far."""
-    found = (path for path in folder.glob("*.json") if not path.name.startswith("_"))
-    return sorted(SiteOrder.from_json(path.read_text()) for path in found)
-
-
-def obey(site: Site, order: SiteOrder) -> None:
-    """Do what an order says, before a step. What has been done before is not done again."""
-    number = order.change
-    if order.kind == "install":
-        # A site that is still getting rid of the plan before waits: the change will be given up.
-        if len(site.plans) == 1 and number > max(site.plans):
-            site.install(number, order.jep)
-    elif order.kind == "switch":
-        site.switch(number, order.stamp)
-    else:
-        site.give_up(number)
-
-
-def ready(site: Site) -> bool:
-    """Whether a site has everything that a new plan needs, and does not hold its heads yet."""
-    newest = max(site.plans)
-    waits = newest > site.eras.plan_at(site.clock + 1) and site.eras.hold is None
-    return waits and site.is_full(newest)
-
-
-def standing(site: Site) -> dict[str, Any]:
-    """How a site stands with plans, for its report."""
-    return {
-        "plans": sorted(site.plans),
-        "follows": site.eras.plan_at(site.clock + 1),
-        "hold": site.eras.hold,
-        "abandoned": sorted(site.eras.abandoned),
-    }
+    return True

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from itertools import combinations
 
 import pyarrow as pa
 
 from plait.errors import LinkWithoutRate, SiteError, StatisticsError, UnknownStream, did_you_mean
-from plait.optimize.site_cost import HASH, SiteSetting, StreamStatistics
+from plait.optimize.site_cost import StreamStatistics
 from plait.plan.sites import Jep, SiteLink, Sites, check_jep
 from plait.plan.sites_serde import loads
 from plait.query.names import quoted
@@ -123,16 +122,6 @@ def _value_bytes(type_: pa.DataType) -> float:
         return float(type_.bit_width) / 8
     except ValueError:
         return _TEXT_BYTES
-
-
-def setting_of(query: Query, sites: Sites, known: Mapping[str, StreamStatistics]) -> SiteSetting:
-    """Everything that a plan is chosen from."""
-    pairs = {
-        frozenset({query.names[a], query.names[b]})
-        for a, b in combinations(range(len(query.names)), 2)
-        if query.graph.shared([a], [b])
-    }
-    return SiteSetting(sites, known, HASH, frozenset(pairs))
 
 
 def given_plan(sites: Sites, plan: Jep | str) -> Jep:

@@ -1,32 +1,33 @@
-"""Another plan over sites while they run on Spark: decided centrally, carried out by orders.
+"""Another plan over sites while they run on Spark, because somebody wants it.
 
-The decision is the central update of the paper (`plait.adapt.placement.central_update`): the greedy
-plan for the links and for what is known of the streams now. Rates and sizes of rows are measured,
-from the reports of the sites. Selectivity factors, windows and links are what the user says: mail
-in a folder does not show how fast a link is.
+Sites look for better plans by themselves if their policy says so. Links, however, are what the user
+says: mail in a folder does not show how fast a link is. So another plan can be wanted from outside,
+for other links, or one that is given. The plan is that of the central update of the paper
+(`plait.adapt.placement.central_update`), for these links and for what the sites have measured.
 
-It is carried out by `site_orders`. If somebody else has begun a change and not ended it, that
-change is given up first.
+It is ordered (`site_orders`), and the sites change to it in their turns like to any other one, or
+give it up; their reports say what has come of it.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields
 
 from plait.adapt.placement import central_update
 from plait.errors import MigrationError
 from plait.hosts.spark.mail import Mailbox
-from plait.hosts.spark.site_orders import SiteOrder, install_order, publish, published
-from plait.hosts.spark.site_progress import SitesProgress
+from plait.hosts.spark.site_orders import want, withdraw
+from plait.node.site_progress import SitesProgress
 from plait.optimize.site_cost import SiteSetting, StreamStatistics, jep_cost
 from plait.plan.sites import Jep
+from plait.protocol.site_messages import WantPlan
 from plait.query.names import quoted
 
 _LOOK_EVERY = 0.25
 """Seconds between two looks at the reports."""
+_READY = ("local-ready", "global-ready", "migrated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,47 +37,29 @@ class Replanned:
     old: Jep
     new: Jep
     change: int | None = None
-    """The number of the change; None if the old plan is still the best."""
-    stamp: int = 0
-    """The heads from this stamp on follow the new plan."""
+    """The number of the new plan; None if the old one is still the best."""
     reason: str = ""
 
     def __str__(self) -> str:
         return self.reason
 
 
-def running_plan(box: Mailbox, first: Jep) -> tuple[int, Jep]:
-    """The number of the plan that sites follow, and the plan, as far as it was decided."""
-    orders = published(box.orders)
-    switched = {order.change for order in orders if order.kind == "switch"}
-    plans = {o.change: o.jep for o in orders if o.kind == "install" and o.change in switched}
-    number = max(plans, default=0)
-    return number, plans.get(number, first)
-
-
 def measured(
     progress: SitesProgress, known: Mapping[str, StreamStatistics]
 ) -> dict[str, StreamStatistics]:
-    """What is known of the streams, with rates and sizes as they were measured.
+    """What is known of the streams, as the sites have measured it last.
 
-    >>> from plait.hosts.spark.site_progress import added_up
-    >>> told = {"site": "oslo", "sent_bytes": {}, "rows": {"a": 40}, "row_bytes": {"a": 800}}
-    >>> first = {**told, "step": 1, "watermarks": {"a": 0}}
-    >>> last = {**told, "step": 2, "watermarks": {"a": 10_000_000}}
-    >>> known = {"a": StreamStatistics(1.0, 0.1, 99, 5)}
-    >>> measured(added_up([first, last]), known)["a"]
-    StreamStatistics(rate=4.0, factor=0.1, tuple_bytes=20.0, window=5)
+    >>> from plait.node.site_progress import added_up
+    >>> found = {"rate": 4.0, "factor": 0.1, "tuple_bytes": 20.0, "window": 5.0, "notice": ""}
+    >>> told = {"site": "oslo", "step": 1, "sent_bytes": {}, "measured": {"a": found}}
+    >>> measured(added_up([told]), {"a": StreamStatistics(1.0, 0.1, 99, 5)})["a"]
+    StreamStatistics(rate=4.0, factor=0.1, tuple_bytes=20.0, window=5.0)
     """
     found = dict(known)
     for site in progress.sites.values():
-        for stream, (rows, span) in site.arrived.items():
-            if stream not in found:
-                continue
-            if rows and span > 0:
-                found[stream] = replace(found[stream], rate=1e6 * rows / span)
-            came = site.streams["rows"].get(stream, 0)
-            if came and (size := site.streams["row_bytes"].get(stream, 0)):
-                found[stream] = replace(found[stream], tuple_bytes=size / came)
+        for stream, told in site.measured.items():
+            numbers = {f.name: float(told[f.name]) for f in fields(StreamStatistics)}
+            found[stream] = StreamStatistics(**numbers)
     return found
 
 
@@ -88,60 +71,88 @@ def replanned(
     timeout: float,
     given: Jep | None = None,
 ) -> Replanned:
-    """Look for a better plan, or take the one that is given, and change to it."""
-    number, old = running_plan(box, first)
+    """Look for a better plan for a setting, or take the one that is given, and change to it."""
+    progress = look()
+    number, old = progress.plan or (0, first)
     new = central_update(setting, old).plan if given is None else given
     before, after = jep_cost(setting, old), jep_cost(setting, new)
-    costs = f"{1000 * after:.3g} ms per second instead of {1000 * before:.3g}"
     if new == old:
         return Replanned(old, old, reason=f"the plan {number} is the best that is known")
-    orders = published(box.orders)
-    for order in orders:
-        if not any(o.change == order.change and o.place for o in orders):
-            publish(box.orders, SiteOrder(order.change, 1, "give-up"))
-    change = 1 + max((order.change for order in orders), default=0)
-    names = setting.sites.names
-    _await(names, look, lambda told: len(told.get("plans", [0])) == 1, timeout, "has two plans")
-    publish(box.orders, install_order(setting.sites, change, new))
-    try:
-        held = _await(
-            names,
-            look,
-            lambda told: change in told.get("plans", ()) and told.get("hold") is not None,
-            timeout,
-            "is not ready for the new plan",
-        )
-    except MigrationError:
-        publish(box.orders, SiteOrder(change, 1, "give-up"))
-        raise
-    stamp = max(int(told["hold"]) for told in held.values())
-    decided = publish(box.orders, SiteOrder(change, 1, "switch", stamp))
-    if decided.kind != "switch":
-        raise MigrationError(
-            f"change {change} of the plan was given up by somebody else", remedy="try again"
-        )
-    return Replanned(old, new, change, decided.stamp, f"plan {change} takes {costs}")
+    statistics, links = tuple(setting.statistics.items()), setting.sites.links
+    wish = want(box.orders, lambda n: WantPlan(n, new, statistics, links))
+    change = _await(box, setting.sites.names, wish.request, look, timeout)
+    costs = f"{1000 * after:.3g} ms per second instead of {1000 * before:.3g}"
+    return Replanned(old, new, change, f"plan {change} takes {costs}")
 
 
 def _await(
+    box: Mailbox,
     names: tuple[str, ...],
+    request: int,
     look: Callable[[], SitesProgress],
-    done: Callable[[Mapping[str, Any]], bool],
     timeout: float,
-    otherwise: str,
-) -> dict[str, Mapping[str, Any]]:
-    """The last reports of all sites, as soon as this is so at all of them."""
+) -> int:
+    """The number of a plan that was wanted, as soon as all sites follow it."""
     until = time.monotonic() + timeout
     while True:
-        sites = look().sites
-        last = {name: sites[name].last if name in sites else {} for name in names}
-        missing = [name for name in names if not done(last[name])]
-        if not missing:
-            return last
-        if time.monotonic() > until:
-            listed = ", ".join(map(quoted, missing))
+        outcome = outcome_of(look(), names, request)
+        if not outcome.waiting_for and not outcome.given_up:
+            return outcome.change
+        if outcome.given_up:
             raise MigrationError(
-                f"the plan stays as it is: after {timeout:g} seconds {listed} {otherwise}",
+                f"the plan stays as it is: change {outcome.change} was given up",
+                remedy="see what `progress` says about it, and try again",
+            )
+        if time.monotonic() > until:
+            withdraw(box.orders, request)
+            listed = ", ".join(map(quoted, outcome.waiting_for))
+            many = len(outcome.waiting_for) > 1
+            stays = "all sites were ready, so it is followed when they answer: "
+            raise MigrationError(
+                f"{stays if outcome.agreed else 'the plan stays as it is: '}after {timeout:g} "
+                f"seconds {listed} {'have' if many else 'has'} not answered",
                 remedy="see whether the application runs and reaches the mailbox",
             )
         time.sleep(_LOOK_EVERY)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What has come of a wish so far."""
+
+    change: int = 0
+    """The number of its turn; 0 before that."""
+    waiting_for: tuple[str, ...] = ()
+    """The sites whose part is still to come; none if all follow the plan."""
+    given_up: bool = False
+    agreed: bool = False
+    """Whether some site knows that all were ready, so that it cannot be given up any more."""
+
+
+def outcome_of(progress: SitesProgress, names: tuple[str, ...], request: int) -> Outcome:
+    """What the reports of the sites say about a plan that was wanted.
+
+    >>> from plait.node.site_progress import added_up
+    >>> told = {"step": 1, "sent_bytes": {}, "wish": 7, "turn": 3, "phase": "copying"}
+    >>> standing = {"follows": 0, "plan": None, "abandoned": []}
+    >>> reports = [{"site": site, **told, **standing} for site in ("oslo", "rome")]
+    >>> outcome_of(added_up(reports), ("oslo", "rome"), 7).waiting_for
+    ('oslo', 'rome')
+    >>> reports[0]["phase"] = "local-ready"
+    >>> outcome_of(added_up(reports), ("oslo", "rome"), 7).waiting_for
+    ('rome',)
+    """
+    sites = progress.sites
+    keeper = sites.get(names[0])
+    change = 0 if keeper is None else keeper.wishes.get(request, 0)
+    if keeper is None or not change:
+        return Outcome(0, names[:1])
+    if change in keeper.last.get("abandoned", ()):
+        return Outcome(change, given_up=True)
+    last = {name: sites[name].last if name in sites else {} for name in names}
+    following = [name for name in names if name in sites and change in sites[name].plans]
+    phases = {n: told.get("phase") for n, told in last.items() if told.get("turn") == change}
+    late = [name for name in names if name not in following]
+    slow = [name for name in late if phases.get(name) not in _READY]
+    agreed = bool(following) or "global-ready" in phases.values()
+    return Outcome(change, tuple(slow or late), agreed=agreed)

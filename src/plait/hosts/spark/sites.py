@@ -31,7 +31,8 @@ from pyspark.sql import functions as F  # the name everybody uses
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructType
 
-from plait.errors import SourceError, UnknownSite, did_you_mean
+from plait.adapt.placement import PlacementPolicy
+from plait.errors import MigrationError, SourceError, UnknownSite, did_you_mean
 from plait.hosts.spark.instants import named_column
 from plait.hosts.spark.mail import MAIL, RESULTS, Mailbox, box_of, local_folder
 from plait.hosts.spark.mail_sweep import sweep
@@ -48,18 +49,19 @@ from plait.hosts.spark.site_planning import (
     given_homes,
     given_links,
     given_plan,
-    setting_of,
 )
-from plait.hosts.spark.site_progress import SitesProgress, sites_progress
+from plait.hosts.spark.site_progress import sites_progress
 from plait.hosts.spark.site_replans import Replanned, measured, replanned
 from plait.hosts.spark.site_results import results_in
 from plait.hosts.spark.watermarks import warn_without_watermarks, without_watermark
 from plait.hosts.spark.worker import settle
-from plait.node.site_setup import SiteSetup
-from plait.optimize.site_cost import SiteSetting, sep_costs
+from plait.node.site_progress import SitesProgress
+from plait.node.site_setup import SiteSetup, conditions_of
+from plait.optimize.site_cost import HASH, SiteSetting, sep_costs
 from plait.optimize.site_greedy import greedy
 from plait.plan.sites import Jep, Sites
 from plait.plan.sites_explain import explain
+from plait.plan.sites_serde import dumps
 from plait.query.names import quoted
 from plait.query.query import Query, narrowed
 from plait.query.serde import query_to_dict
@@ -78,8 +80,9 @@ _INPUT = (
     .add("number", LongType())
     .add("digest", BinaryType())
     .add("body", BinaryType())
+    .add("time", LongType())
 )
-"""What the operator reads."""
+"""What the operator reads; `time` is that of the batch, the same in a replay."""
 
 
 class SiteQuestion(Protocol):
@@ -156,6 +159,7 @@ class PlacedJoin:
         box = Mailbox(mailbox)
         box.prepare(self._applications)
         box.check(self.application, checkpoint)
+        box.describe(dumps(self.setup.sites, self.plan))
         session = self._session()
         warn_without_watermarks(self.setup.query)
         store_in_rocksdb(session)
@@ -197,20 +201,23 @@ class PlacedJoin:
     ) -> Replanned:
         """Look for a better plan and change to it while the sites run; say what came of it.
 
-        Rates and sizes of rows are measured. `links` says which links have become slower or faster
-        than they were said to be. A `plan` that is given is taken as it is. If a site does not
+        Rates, sizes of rows and selectivities are those that the sites have measured. `links` says
+        which links have become slower or faster than they were said to be. A `plan` that is given
+        is taken as it is; sites that change their plan by themselves refuse it. If a site does not
         answer in time, the plan stays as it is, and the MigrationError names the site.
         """
-        box = Mailbox(mailbox)
-        old = self.setting.sites
-        now = {(link.origin, link.target): link for link in old.links}
-        now |= {(x.origin, x.target): x for x in given_links(old.names, links)}
-        sites = replace(old, links=tuple(now.values()))
-        known = measured(self.progress(mailbox), self.setting.statistics)
-        setting = setting_of(self.setup.query, sites, known)
-        given = None if plan is None else given_plan(sites, plan)
+        progress = self.progress(mailbox)
+        now = self.setting.with_links(progress.links)
+        now = now.with_links(given_links(now.sites.names, links))
+        now = now.with_statistics(measured(progress, now.statistics))
+        given = None if plan is None else given_plan(now.sites, plan)
+        if given is not None and self.setup.automatic:
+            raise MigrationError(
+                "the sites change their plan by themselves, so one that is given would not stay",
+                remedy="give the plan to sites that do not: plait.sites(..., adapt=False)",
+            )
         look = partial(self.progress, mailbox)
-        return replanned(box, setting, self.plan, look, timeout, given)
+        return replanned(Mailbox(mailbox), now, self.plan, look, timeout, given)
 
     def sweep(self, mailbox: str | os.PathLike[str], checkpoint: str | os.PathLike[str]) -> int:
         """Remove packets that this application has read for good; how many files there were.
@@ -296,6 +303,7 @@ def sites(
     results: str | None = None,
     statistics: Mapping[str, GivenStatistics] | None = None,
     plan: Jep | str | None = None,
+    adapt: PlacementPolicy | bool | None = None,
     tuning: Tuning = USUAL,
 ) -> PlacedJoin:
     """A join over streams that arrive at different sites.
@@ -315,6 +323,10 @@ def sites(
     `latency` and `rate`. Results go to the site `results`; without one they come out where they are
     found. The plan is chosen for the links and for what is known of the streams: `statistics` gives
     `rate`, `factor`, `tuple_bytes` or `window` of some or all of them. Or it is given.
+
+    While rows flow the sites measure their streams, and change the plan when that is worth it: with
+    `adapt=plait.PlacementPolicy(update="distributed", threshold=0.5)` among themselves, and if a
+    cost has changed by half. With `adapt=False`, or a plan that is given, only `replan` changes it.
     """
     query = narrowed(question.query)
     homes = given_homes(query, at)
@@ -326,9 +338,18 @@ def sites(
     joined = given_links(names, links, latency, rate)
     placed = Sites(names, homes, joined, results or RESULTS)
     known = default_statistics(query, statistics or {})
-    setting = setting_of(query, placed, known)
+    setting = SiteSetting(placed, known, HASH, conditions_of(query))
     jep = greedy(setting) if plan is None else given_plan(placed, plan)
-    setup = SiteSetup(query, placed, jep, tuning, deliver=results is not None)
+    setup = SiteSetup(
+        query,
+        placed,
+        jep,
+        tuning,
+        deliver=results is not None,
+        policy=adapt if isinstance(adapt, PlacementPolicy) else PlacementPolicy(),
+        statistics=known,
+        automatic=plan is None if adapt is None else adapt is not False,
+    )
     return PlacedJoin(dict(question.sources), setup, setting, names)
 
 
@@ -343,11 +364,11 @@ def _key_of(boxes: Mapping[str, int]) -> Column:
 def _as_input(frame: DataFrame, key: Column, kind: str) -> DataFrame:
     """A frame in the columns of `_INPUT`; those that it lacks are null."""
     columns = [key.cast("int").alias("key"), F.lit(kind).alias("kind")]
-    for field in _INPUT.fields[2:]:
+    for field in _INPUT.fields[2:-1]:
         has = field.name in frame.columns
         value = F.col(field.name) if has else F.lit(None).cast(field.dataType)
         columns.append(value.alias(field.name))
-    return frame.select(columns)
+    return frame.select(*columns, F.unix_micros(F.current_timestamp()).alias("time"))
 
 
 Batches = Iterable[pa.RecordBatch]

@@ -17,6 +17,7 @@ if each was sent alone.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,11 +29,12 @@ from plait.engine.times import AFTER_ALL_TIMES
 from plait.hosts.virtual.machines import Machine
 from plait.hosts.virtual.timeline import Timeline
 from plait.node.site import Site
-from plait.node.site_packets import Shipment, SiteNews, SitePacket, decode_news
+from plait.node.site_packets import Shipment, SiteNews, SitePacket
 from plait.node.site_setup import SiteOutcome, SiteReport, SiteSetup
 from plait.plan.sites import Jep
 from plait.protocol.site_messages import kind_of
 from plait.protocol.site_turns import InTurn
+from plait.protocol.site_wire import turn_from_plain, turn_to_plain
 
 _MICROS = 1_000_000
 
@@ -151,7 +153,8 @@ class VirtualSites:
             self._numbers[name] = number
             self.switches.append(PlanSwitch(now, name, self.sites[name].plans[number]))
         for packet in outcome.packets:
-            self._send(packet, now, inbox.free)
+            news = outcome.news[packet.target] if packet.number else SiteNews()
+            self._send(packet, news, now, inbox.free)
 
     def _work(self, outcome: SiteOutcome, stored: int) -> float:
         """Seconds of nested loops and of window updates, by a machine of speed 1."""
@@ -159,14 +162,13 @@ class VirtualSites:
         updates = stored + sum(report.rows.values())
         return report.compared * prices.probe + updates * prices.update
 
-    def _send(self, packet: SitePacket, now: float, ready: float) -> None:
+    def _send(self, packet: SitePacket, news: SiteNews, now: float, ready: float) -> None:
         """Send a packet once the step is done, behind what was sent on the link before."""
         way = (packet.origin, packet.target)
         link = self._links.get(way)
         if link is None:  # to the site for results, or from it
             self.line.plan(ready, partial(self._packet, packet, 0))
             return
-        news = decode_news(packet.body)
         stored = [s.rows.num_rows for s in news.shipments if s.kind in ("stream", "window")]
         arrives = partial(self._packet, packet, sum(stored))
         size = self._charged(packet, news, now)
@@ -187,7 +189,7 @@ class VirtualSites:
                 self.entries.append(Entry(now, origin, spent, link.seconds(size), size))
                 total += size
         for message in news.messages:
-            size = len(repr(message))
+            size = len(repr(_as_read(message)))
             kind = _kind(message)
             self.entries.append(Entry(now, origin, kind, link.seconds(size), size))
             total += size
@@ -206,6 +208,11 @@ class VirtualSites:
             streams = {name.split(".")[0] for name in shipment.rows.schema.names if "." in name}
             return self._tuple_bytes * len(streams) * rows
         return self._tuple_bytes * rows
+
+
+def _as_read(message: InTurn) -> InTurn:
+    """A message as its receiver reads it: a rate of 50 is the same as one of 50.0."""
+    return turn_from_plain(json.loads(json.dumps(turn_to_plain(message))))
 
 
 def _kind(message: InTurn) -> Spent:

@@ -1,10 +1,11 @@
 """Sites in one process with a network that does everything a network may do, and hosts that crash.
 
 `SiteWorld` runs a join over sites by a random schedule. Packets are delayed, reordered, repeated
-and lost; what was lost is sent again, as an at-least-once transport does. Steps take the next rows
-of some streams and some of the packets. A step that crashes has no effect but on the processes: the
-site is loaded from what was committed, and the rows and packets come again. In the end all streams
-end, and the network is quiet when nothing is left to be sent.
+and lost; what was lost is sent again, as an at-least-once transport does. Some links are much
+slower than others, and of a change of the plan one site may hear when it is over for all others.
+Steps take the next rows of some streams and some of the packets. A step that crashes has no effect
+but on the processes: the site is loaded from what was committed, and the rows and packets come
+again. In the end all streams end, and the network is quiet when nothing is left to be sent.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from plait.adapt.placement import PlacementPolicy, UpdateWay
 from plait.engine.times import AFTER_ALL_TIMES
 from plait.node.site import Site
 from plait.node.site_packets import SitePacket
-from plait.node.site_setup import SiteOutcome, SiteSetup, planned
+from plait.node.site_setup import SiteOutcome, SiteSetup, guessed, planned
 from plait.optimize.site_cost import HASH, NESTED_LOOP
 from plait.optimize.site_greedy import greedy
+from plait.plan.examples import clique
 from plait.plan.sites import Jep, Placement, Sep, SiteLink, Sites, fully_connected
+from plait.protocol.site_messages import WantPlan, Wish, Withdraw
 from plait.query.expr import Call, Column
 from plait.query.query import Query
 from plait.workshop.laws.checks import difference
@@ -47,6 +50,8 @@ class PlanChange:
     ready: dict[str, int] = field(default_factory=dict)
     """The sites whose windows are full, and the stamp from which each holds its heads."""
     given_up: bool = False
+    deaf: str | None = None
+    """The site that hears of the decision when all others have done with the old plan."""
 
     def decided(self, sites: Sequence[str]) -> int | None:
         """The stamp of the switch, once all sites are ready."""
@@ -56,10 +61,13 @@ class PlanChange:
 class SiteWorld:
     """All sites of a join, their stores, and the packets between them.
 
-    With `changes`, the plan changes now and then to a random one, or is about to and does not.
+    With `changes`, the plan changes now and then to a random one, or is about to and does not. With
+    `wishes`, somebody wants another plan now and then, and perhaps wants it no longer.
     """
 
-    def __init__(self, setup: SiteSetup, chance: Random, *, changes: float = 0.0) -> None:
+    def __init__(
+        self, setup: SiteSetup, chance: Random, *, changes: float = 0.0, wishes: float = 0.0
+    ) -> None:
         self.setup = setup
         self.chance = chance
         names = dict.fromkeys([*setup.sites.names, setup.sites.results])
@@ -73,6 +81,13 @@ class SiteWorld:
         self._changes = changes
         self._change: PlanChange | None = None
         self.switched = self.abandoned = 0
+        self._wishing = wishes
+        self._wishes: list[Wish] = []
+        speeds = (0.05, 0.3, 0.9, 0.9) if chance.random() < 0.7 else (0.6,)
+        self._speeds = {(a, b): chance.choice(speeds) for a in names for b in names}
+        """The chance that a packet which is on its way comes in the next step."""
+        self._heard = dict.fromkeys(names, 0)
+        """How many of the wishes each site has heard."""
 
     def run(self, batches: Sequence[Mapping[str, pa.Table]]) -> HostAnswer:
         """All batches, in the order of each stream, and then the end."""
@@ -109,7 +124,10 @@ class SiteWorld:
 
     def _delivered(self, name: str) -> list[SitePacket]:
         """Some of the packets for a site, in any order; some stay in the network as well."""
-        mine = [p for p in self.network if p.target == name and self.chance.random() < 0.6]
+        mine = [
+            p for p in self.network
+            if p.target == name and self.chance.random() < self._speeds[p.origin, name]
+        ]  # fmt: skip
         self.chance.shuffle(mine)
         for packet in mine:
             if self.chance.random() < 0.7:
@@ -127,12 +145,14 @@ class SiteWorld:
         """One step of a site; whether it was committed."""
         attempt, chance = deepcopy(self.stores[name]), self.chance
         self._migrate(name)
+        wishes = self._heard_by(name)
         outcome = self.sites[name].step(
             rows,
             packets,
             now=chance.choice((0, 0, 0, chance.randrange(100))),
             beat=chance.random() < 0.1,
             ended=ended,
+            wishes=wishes,
             token=str(next(self._tokens)),
             store=attempt,
         )
@@ -142,6 +162,7 @@ class SiteWorld:
             self._reload(name)
             return False
         self.stores[name] = attempt
+        self._heard[name] += len(wishes)
         self._commit(name, outcome)
         self._note(name)
         if chance.random() < 0.1:
@@ -159,19 +180,34 @@ class SiteWorld:
             if self.chance.random() < 0.9:
                 self.network.append(packet)
 
+    def _heard_by(self, name: str) -> list[Wish]:
+        """The wishes that a site hears in a step; now and then there is a new one."""
+        if self.chance.random() < self._wishing:
+            last = self._wishes[-1] if self._wishes else None
+            if isinstance(last, WantPlan) and self.chance.random() < 0.5:
+                self._wishes.append(Withdraw(last.request))
+            else:
+                self._wishes.append(drawn_wish(self.setup, len(self._wishes) + 1, self.chance))
+        known = self._heard[name]
+        return self._wishes[known : known + self.chance.randrange(3)]
+
     def _migrate(self, name: str) -> None:
         """Begin a change of plan, or tell a site what it is to do for the one under way."""
         site, change, names = self.sites[name], self._change, self.setup.sites.names
         one_plan = all(len(self.sites[other].plans) == 1 for other in names)
         if change is None and one_plan and self.chance.random() < self._changes:
             number = 1 + self.switched + self.abandoned
-            self._change = change = PlanChange(number, drawn_jep(self.setup.query, self.chance))
+            deaf = self.chance.choice([*names, None])
+            jep = drawn_jep(self.setup.query, self.chance)
+            self._change = change = PlanChange(number, jep, deaf=deaf)
         if change is None or name not in names:
             return
         if change.given_up:
             site.give_up(change.number)
         elif (stamp := change.decided(names)) is not None:
-            if self.chance.random() < 0.2:  # it hears of it sooner or later
+            others = [self.sites[other] for other in names if other != name]
+            waits = name == change.deaf and any(len(other.plans) > 1 for other in others)
+            if self.chance.random() < (0.01 if waits else 0.3):  # it hears of it sooner or later
                 site.switch(change.number, stamp)
         elif change.number not in site.plans:
             site.install(change.number, change.jep)
@@ -201,7 +237,8 @@ class SiteWorld:
 
     def _calm(self) -> None:
         """Go on until everything has come; no more changes begin."""
-        self._changes = 0.0
+        self._changes = self._wishing = 0.0
+        self._speeds = dict.fromkeys(self._speeds, 0.6)
         for _ in range(_RESENDINGS):
             while self.network:
                 for name in self.sites:
@@ -216,19 +253,24 @@ class SiteWorld:
     def _planned(self) -> bool:
         """Whether no turn is under way."""
         planners = [site.planning.planner for site in self.sites.values() if site.planning]
-        return all(planner.done and not planner.wanted for planner in planners)
+        heard = all(number == len(self._wishes) for number in self._heard.values())
+        return heard and all(p.done and not p.wanted and not p.wishes for p in planners)
 
 
 def assert_agreed(world: SiteWorld) -> None:
-    """All sites follow the plan of algorithm 1 for the statistics in effect.
+    """All sites follow one plan, and believe in the same links.
 
-    So a central and a distributed update end in the same plan.
+    If they change it by themselves, it is that of algorithm 1 for the statistics in effect. So a
+    central and a distributed update end in the same plan.
     """
     names = world.setup.sites.names
     planners = [p.planner for p in (world.sites[name].planning for name in names) if p is not None]
     adopted = {s: m.me.statistics for p in planners for s, m in p.members.items()}
-    wanted = greedy(world.setup.setting.with_statistics(adopted))
+    links, wanted = planners[0].links, planners[0].current
+    if world.setup.automatic:
+        wanted = greedy(world.setup.setting.with_links(links).with_statistics(adopted))
     for planner in planners:
+        assert planner.links == links, f"{planner.me} believes in {planner.links}, not {links}"
         site = world.sites[planner.me]
         assert planner.current == wanted, f"{planner.me}: {planner.current}, not {wanted}"
         (number,) = site.plans
@@ -275,6 +317,21 @@ def _drawn_sep(query: Query, head: str, chance: Random) -> Sep:
     return Sep(head, tuple(order), tuple(chance.choice(places) for _ in order))
 
 
+def drawn_wish(setup: SiteSetup, request: int, chance: Random) -> WantPlan:
+    """Another plan, for other links and streams; any, if sites do not change it by themselves."""
+    links = [
+        replace(link, rate=chance.choice((10, 1e6))) if chance.random() < 0.4 else link
+        for link in setup.sites.links
+    ]
+    known = {
+        stream: replace(known, rate=chance.choice((1.0, 100.0, 3000.0)))
+        for stream, known in setup.setting.statistics.items()
+    }
+    setting = setup.setting.with_links(links).with_statistics(known)
+    plan = greedy(setting) if setup.automatic else drawn_jep(setup.query, chance)
+    return WantPlan(request, plan, tuple(known.items()), tuple(links))
+
+
 def without_keys(query: Query, chance: Random) -> Query:
     """The same streams joined by comparisons: some equalities, or all, are left out."""
     kept = tuple(e for e in query.equalities if chance.random() < 0.3)
@@ -295,6 +352,19 @@ def drawn_policy(update: UpdateWay, chance: Random) -> PlacementPolicy:
     )
 
 
+def marched(chance: Random) -> History:
+    """Streams with one key whose rows come one by one, for so long that plans change meanwhile."""
+    query = clique(3)
+    tick = query.bounds.widest // chance.choice((1, 2))
+    streams = tuple(
+        replace(stream, delay=chance.choice((0, tick, 4 * tick))) for stream in query.streams
+    )
+    batches = tuple(
+        {name: [{"ts": number * tick, "k": 1}]} for number in range(24) for name in query.names
+    )
+    return History(replace(query, streams=streams), batches)
+
+
 def assert_lawful_at_sites(
     history: History,
     seed: int,
@@ -302,10 +372,12 @@ def assert_lawful_at_sites(
     theta: bool = False,
     changes: float = 0.0,
     update: UpdateWay | None = None,
+    wishes: float = 0.0,
 ) -> SiteWorld:
     """Run a history at sites: results and rows set aside are those of the definition.
 
-    With `update` the sites themselves change the plan, and agree on it in the end.
+    With `update` the sites themselves change the plan, and agree on it in the end. With `wishes`
+    they are told to change it, and agree, too.
     """
     chance = Random(seed)
     query = replace(history.query, lateness="own")
@@ -329,13 +401,16 @@ def assert_lawful_at_sites(
         setup = replace(
             setup, jep=first.jep, policy=policy, statistics=first.statistics, prices=prices
         )
-    world = SiteWorld(setup, chance, changes=changes)
+    elif wishes:
+        policy = drawn_policy("central", chance)
+        setup = replace(setup, policy=policy, statistics=guessed(query), automatic=False)
+    world = SiteWorld(setup, chance, changes=changes, wishes=wishes)
     found = world.run(history.tables())
     wanted = definition(query, history.batches)
     about = f"{setup.jep}\nhomes {setup.sites.homes}, results {setup.sites.results}\n{history!r}"
     assert found.results == wanted.results, f"{difference(found.results, wanted.results)}\n{about}"
     assert found == wanted, about
-    if update is not None:
+    if update is not None or wishes:
         assert_agreed(world)
     assert_quiet(world)
     return world

@@ -1,0 +1,63 @@
+"""Rows between sites travel without their schema, and come out as they went in."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from plait.node.site_packets import LegKey, Shipment, ShipmentKind
+from plait.node.site_rows import ShippedRows
+from plait.plan.examples import clique
+from plait.query.bounds import global_window
+from plait.query.expr import Call, Column
+from plait.query.query import Field, Output, Query, Stream, make_query
+
+TIMES = pa.array([7, None, 2**40], pa.timestamp("us"))
+COMPOSITE = {
+    "1.ts": TIMES,
+    "1.k": [1, None, 3],
+    "0.ts": TIMES,
+    "0.k": [5, 6, 7],
+    "stamp": [9, 9, 9],
+}
+
+
+def _query(text: pa.DataType) -> Query:
+    streams = [Stream(n, (Field("ts", pa.timestamp("us")), Field("k", text)), "ts") for n in "ab"]
+    keys = [Call("eq", (Column("a", "k"), Column("b", "k")))]
+    return make_query(streams, keys, global_window(2, 5), [Output("k", Column("a", "k"))])
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns"),
+    [
+        ("stream", {"ts": TIMES, "k": [2**62, -(2**62), None]}),
+        ("tuples", COMPOSITE),
+        ("window", {name: COMPOSITE[name] for name in ("1.ts", "1.k", "stamp")}),
+    ],
+)
+def test_the_schema_stays_at_home(kind: ShipmentKind, columns: dict[str, object]) -> None:
+    shipped, rows = ShippedRows(clique(2)), pa.record_batch(columns)
+    for size in (0, 1, 3):
+        some = rows.slice(0, size)
+        about, body = shipped.encode(Shipment(kind, LegKey(0, "a", 1), some))
+        assert about is not None
+        assert shipped.decode(kind, "a", about, body) == some
+        assert b"stamp" not in body
+
+
+def test_encoded_columns_are_sent_as_they_are_kept() -> None:
+    text = pa.dictionary(pa.int32(), pa.string())
+    shipped = ShippedRows(_query(text))
+    keys = pa.array(["x", None, "x"]).dictionary_encode()
+    rows = pa.record_batch({"ts": TIMES, "k": keys})
+    about, body = shipped.encode(Shipment("stream", LegKey(0, "a", 1), rows))
+    assert about is not None
+    assert shipped.decode("stream", "a", about, body).column("k").to_pylist() == ["x", None, "x"]
+
+
+def test_what_has_another_schema_takes_it_along() -> None:
+    shipped, rows = ShippedRows(clique(2)), pa.record_batch({"other": [1, 2]})
+    about, body = shipped.encode(Shipment("results", LegKey(0, "a", 1), rows))
+    assert about is None
+    assert shipped.decode("results", "a", about, body) == rows
