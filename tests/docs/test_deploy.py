@@ -45,9 +45,11 @@ def test_the_commands_run(tmp_path: Path) -> None:
         if "venv_pack" in command and find_spec("venv_pack") is None:
             continue  # ./dev setup --integration installs it
         _run(_without_network(command, tmp_path), tmp_path)
-    found = duckdb.sql(
-        f"SELECT count(*), sum(price * quoted) FROM read_parquet({_names(tmp_path)})"
-    ).fetchone()
+    found = (
+        duckdb.connect()
+        .execute(f"SELECT count(*), sum(price * quoted) FROM read_parquet({_names(tmp_path)})")
+        .fetchone()
+    )
     assert found == wanted and wanted[0] > 100
     assert "trades" in (tmp_path / "report.html").read_text(encoding="utf-8")
     if find_spec("venv_pack") is not None:
@@ -65,11 +67,15 @@ def _feeds(home: Path) -> tuple[int, float]:
         prices = [float(i + number) for i in range(100)]
         table = pa.table({"sym": symbols, "price": prices, "ts": times})
         pq.write_table(table, home / name / "0.parquet")
-    found = duckdb.sql(
-        f"""SELECT count(*), sum(t.price * q.price)
+    found = (
+        duckdb.connect()
+        .execute(
+            f"""SELECT count(*), sum(t.price * q.price)
         FROM '{home}/trades/*' t JOIN '{home}/quotes/*' q
           ON t.sym = q.sym AND abs(epoch_us(t.ts) - epoch_us(q.ts)) <= {10 * _SECOND}"""
-    ).fetchone()
+        )
+        .fetchone()
+    )
     assert found is not None
     return int(found[0]), float(found[1])
 

@@ -14,6 +14,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,7 @@ def started(start: Callable[[], Any], ready: Callable[[Any], bool]) -> Any:
     for _ in range(_STARTS):
         query = start()
         try:
-            until(lambda query=query: ready(query), query)
+            until(partial(ready, query), query)
             return query
         except MissingRequirement as error:
             busy = error

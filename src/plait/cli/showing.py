@@ -9,7 +9,7 @@ from plait.cli.show import say
 from plait.errors import OutputExists
 
 if TYPE_CHECKING:
-    from plait.dashboard.contents import Watcher
+    from plait.dashboard.contents import Watching
 
 
 def serve_console(checkpoint: str, port: int, *, control: bool) -> None:
@@ -37,7 +37,7 @@ def write_report(checkpoint: str, out: Path, *, overwrite: bool) -> None:
     say(f"written: {out}")
 
 
-def _watchers(checkpoint: str, *, control: bool = False) -> list[Watcher]:
+def _watchers(checkpoint: str, *, control: bool = False) -> list[Watching]:
     """What reads a checkpoint, in the file system or in an object store."""
     from plait.dashboard.contents import watch_checkpoint
     from plait.dashboard.mirror import watch_remote

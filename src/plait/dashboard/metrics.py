@@ -17,7 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from plait.dashboard.contents import Contents, Watcher
+from plait.dashboard.contents import Contents, Watching
 from plait.dashboard.load_view import load_view
 from plait.node.report import Report
 
@@ -54,7 +54,7 @@ def exposition(found: Sequence[Contents]) -> bytes:
 class WatchingMetrics(Collector):
     """The same, read anew whenever somebody asks."""
 
-    def __init__(self, watchers: Sequence[Watcher]) -> None:
+    def __init__(self, watchers: Sequence[Watching]) -> None:
         self._watchers = watchers
 
     def collect(self) -> Iterable[Metric]:

@@ -21,7 +21,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from plait.dashboard.contents import Contents, Watcher
+from plait.dashboard.contents import Contents, Watcher, Watching
 from plait.errors import SourceError
 from plait.files.private import make_private, remove_private
 from plait.files.stores import RemoteStore, problem
@@ -167,7 +167,7 @@ class MirrorWatcher(Watcher):
         return super().refresh()
 
 
-def watch_remote(place: str, *, control: bool = False) -> list[Watcher]:
+def watch_remote(place: str, *, control: bool = False) -> list[Watching]:
     """A watcher for each join of a checkpoint in an object store, which is only read."""
     if control:
         raise SourceError(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from plait.dashboard.contents import Watcher
+from plait.dashboard.contents import Watcher, Watching
 from plait.dashboard.mirror import watch_remote
 from plait.errors import MissingRequirement, SourceError
 from plait.hosts.spark.control import Control, joins_of
@@ -31,7 +31,7 @@ def console(query: Any, *, port: int = 0, control: bool = False) -> Console:
 class MetricsServer:
     """An endpoint for Prometheus that runs; `close` ends it."""
 
-    def __init__(self, watchers: list[Watcher], port: int) -> None:
+    def __init__(self, watchers: list[Watching], port: int) -> None:
         with _installed("plait.metrics", "metrics"):
             from prometheus_client import CollectorRegistry, start_http_server
 
@@ -77,7 +77,7 @@ def _installed(name: str, extra: str) -> Iterator[None]:
         ) from None
 
 
-def watchers_of(query: Any, *, control: bool = False) -> list[Watcher]:
+def watchers_of(query: Any, *, control: bool = False) -> list[Watching]:
     """What reads the joins of a query of this driver; with `control`, also to ask for plans."""
     found: dict[str, Control] = {}
     for join in joins_of(str(query.id)):
