@@ -59,7 +59,9 @@ def test_every_system_gets_the_same_files_and_slow_ones_are_stopped(
 ) -> None:
     jobs: list[Job] = []
 
-    def listen(command: list[str], _log: Path, limit: float, _on_word: object) -> Heard:
+    def listen(
+        command: list[str], _log: Path, limit: float, _on_word: object, environment: None
+    ) -> Heard:
         job = Job.read(Path(command[-1]))
         jobs.append(job)
         plan = str(loads(job.plan))
