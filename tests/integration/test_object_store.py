@@ -69,6 +69,30 @@ def test_oracle_checkpoint_decisions_and_table_in_the_store(end_point: str, tmp_
     assert not any(word in control.read("epochs/000001.json").decode() for word in secrets)
 
 
+@pytest.mark.skipif(store.missing() is not None, reason=str(store.missing()))
+def test_oracle_groups_move_through_the_store(end_point: str, tmp_path: Path) -> None:
+    batches = 34
+    rows = write_streams(tmp_path, range(batches), 5)
+    script = Path(__file__).with_name("moving_query.py")
+    done = subprocess.run(
+        [sys.executable, str(script), "s3a://bucket/moving", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    told = json.loads(done.stdout.strip().splitlines()[-1])
+    assert told["holders"] == [[1]], "all groups have arrived"
+    from deltalake import DeltaTable
+
+    found = DeltaTable("s3://bucket/moving/table").to_pyarrow_table()
+    answer = joined(rows)
+    assert results_of(found) == answer and answer.total() > 100
+    control = RemoteStore("s3://bucket/moving/check/plait/join")
+    assert len(control.names("tables")) == 2 and not control.names("transfer")
+
+
 def test_a_bucket_that_is_not_there_is_named(end_point: str) -> None:
     with pytest.raises(StorageError, match=r"cannot reach s3a://nowhere/x: .*no bucket"):
         RemoteStore("s3a://nowhere/x").check()

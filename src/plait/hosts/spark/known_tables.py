@@ -26,7 +26,7 @@ from plait.files.stores import problem
 from plait.hosts.spark.tables import Tables
 from plait.route.table import Table
 
-AHEAD = 4
+AHEAD = 8
 """Batches for which a listing is good, beyond the one in which it was made."""
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """Seconds after which a store that did not answer is asked again."""
