@@ -157,8 +157,7 @@ def test_the_hot_spot_is_seen_and_relieved() -> None:
     cluster = Cluster(query, read_plan(query, "mjoin"), 2, seed=1)
     looks = Looks(cluster.processor.setup.query, len(cluster.table.places), 2)
     setting, manager = BalanceSetting(looks.window), Manager()
-    busiest: list[float] = []
-    decided: list[GroupMove] = []
+    busiest, decided = list[float](), list[GroupMove]()
     for batch in cut_arrivals(tables, course.batch)[9:20]:
         table = cluster.table
         cluster.run(batch, worker_of=lambda p: p)

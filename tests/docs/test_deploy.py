@@ -71,7 +71,7 @@ def _feeds(home: Path) -> tuple[int, float]:
         duckdb.connect()
         .execute(
             f"""SELECT count(*), sum(t.price * q.price)
-        FROM '{home}/trades/*' t JOIN '{home}/quotes/*' q
+        FROM read_parquet('{home}/trades/*') t JOIN read_parquet('{home}/quotes/*') q
           ON t.sym = q.sym AND abs(epoch_us(t.ts) - epoch_us(q.ts)) <= {10 * _SECOND}"""
         )
         .fetchone()

@@ -66,7 +66,7 @@ def test_oracle_groups_move_through_the_store(store: MemoryStore) -> None:
     story = RemoteStory(store, BalancePolicy())
     moves = Moves(story.join.routing, story.control, ID)
     moves.begin([g for g in range(128) if story.cluster.table.places[g] == (1,)][:56], [0])
-    story.run(60)
+    story.run(72)
     rows = Counter[int]()
     for _ in range(8):
         story.run(1)
