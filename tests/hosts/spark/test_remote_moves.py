@@ -71,7 +71,7 @@ def test_oracle_groups_move_through_the_store(store: MemoryStore) -> None:
     for _ in range(8):
         story.run(1)
         rows.update(story.rows_of_last_batch())
-    assert max(rows.values()) < 0.65 * rows.total()
+    assert max(rows.values()) < 0.75 * rows.total(), "all were on one"
     assert "go to processor 1" in story.said() and "went from processor 0 to 1" in story.said()
     assert story.exact()
     left = [path for path in store.objects if path.startswith(f"{BASE}/transfer/")]
