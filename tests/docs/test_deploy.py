@@ -110,10 +110,9 @@ def _sources() -> list[str]:
 
 
 def _run(command: str, home: Path) -> None:
-    """Run it in a folder, with the packages of this environment."""
+    """Run it in a folder, with the packages of this environment, whose kernels are compiled."""
     packages = [str(Path(plait.__file__).parents[1]), sysconfig.get_path("purelib")]
     environment = {n: v for n, v in os.environ.items() if n != "SPARK_REMOTE"} | {
-        "NUMBA_DISABLE_JIT": "1",  # small data: compiling would take longer than everything else
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(packages),

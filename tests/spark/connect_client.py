@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # the name everybody uses
 
@@ -148,12 +149,14 @@ def has_ended(query: Any) -> bool:
 def started(start: Callable[[], Any], ready: Callable[[Any], bool]) -> Any:
     """A query that has come so far; started again if the machine was too busy for its workers."""
     for _ in range(_STARTS):
-        query = start()
         try:
+            query = start()
             until(partial(ready, query), query)
             return query
-        except MissingRequirement as error:
-            busy = error
+        except (MissingRequirement, PySparkException) as error:
+            busy = plait.why(error)
+            if not isinstance(busy, MissingRequirement):
+                raise
     raise busy
 
 

@@ -52,6 +52,11 @@ def joined(*parts: Rows) -> Counter[tuple[int, ...]]:
 
 
 def results_of(table: pa.Table) -> Counter[tuple[int, ...]]:
-    """The rows of a table with these results."""
-    columns = [table[n].cast(pa.int64()).to_pylist() for n in ("ts", "k", "bts", "cts")]
-    return Counter(zip(*columns, strict=True))
+    """The rows of a table with these results, whose times may have any unit."""
+    found = dict[str, list[int]]()
+    for name in ("ts", "k", "bts", "cts"):
+        column = table[name]
+        if name != "k":
+            column = column.cast(pa.timestamp("us", column.type.tz))
+        found[name] = column.cast(pa.int64()).to_pylist()
+    return Counter(zip(*found.values(), strict=True))

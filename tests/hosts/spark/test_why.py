@@ -71,6 +71,7 @@ def test_errors_of_tasks_come_back(error: PlaitError) -> None:
             MissingRequirement,
             "too busy",
         ),
+        ("Python worker failed to connect back.", MissingRequirement, "too busy"),
         ("java.io.IOException: No space left on device", StorageError, "last batch"),
         ("/x/offsets: Read-only file system", StorageError, "/x/offsets: Read-only"),
     ],

@@ -67,7 +67,7 @@ _KNOWN: tuple[tuple[str, type[PlaitError], str, str], ...] = (
         "stop it, or give each query a checkpoint location of its own",
     ),
     (
-        r"Timed out while waiting for the Python worker to connect back",
+        r"(Timed out while waiting for the Python worker to|Python worker failed to) connect back",
         MissingRequirement,
         "Spark's Python workers did not start in time: the machine is too busy",
         "start the query again when there is room: it goes on from the last batch",
