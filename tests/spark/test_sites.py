@@ -231,7 +231,12 @@ def test_oracle_the_worker_of_a_site_is_killed_while_the_plan_changes(
 ) -> None:
     feeds = Feeds(tmp_path / "feeds", seed=4, sizes=TURNED)
     policy = PlacementPolicy(patience=600_000_000)
-    options = {"statistics": SAID, "links": SLOW, "adapt": policy, "results": "kyiv"}
+    options: dict[str, Any] = {
+        "statistics": SAID,
+        "links": SLOW,
+        "adapt": policy,
+        "results": "kyiv",
+    }
     placed = placed_at(spark, feeds.folder, **options)
     orders = tmp_path / "orders"
     orders.mkdir()
@@ -315,7 +320,7 @@ def test_oracle_applications_are_killed(
     spark: SparkSession, tmp_path: Path, site: str, points: tuple[tuple[str, int], ...]
 ) -> None:
     feeds = Feeds(tmp_path / "feeds", seed=2, sizes=TURNED)
-    options = {"statistics": SAID, "links": SLOW, "results": "bonn"}
+    options: dict[str, Any] = {"statistics": SAID, "links": SLOW, "results": "bonn"}
     placed = placed_at(spark, feeds.folder, **options)
     running = Running(placed, tmp_path, divided=site != "all")
     victim = "all" if site == "all" else f"site-{site}"

@@ -32,7 +32,7 @@ from plait.protocol.site_messages import WantPlan, Wish, Withdraw
 from plait.query.expr import Call, Column
 from plait.query.query import Query
 from plait.workshop.laws.checks import difference
-from plait.workshop.laws.histories import History
+from plait.workshop.laws.histories import Batch, History
 from plait.workshop.laws.hosts import HostAnswer, definition
 from plait.workshop.laws.processors import MemoryStore
 from plait.workshop.oracle.answer import multiset
@@ -359,7 +359,7 @@ def marched(chance: Random) -> History:
     streams = tuple(
         replace(stream, delay=chance.choice((0, tick, 4 * tick))) for stream in query.streams
     )
-    batches = tuple(
+    batches: tuple[Batch, ...] = tuple(
         {name: [{"ts": number * tick, "k": 1}]} for number in range(24) for name in query.names
     )
     return History(replace(query, streams=streams), batches)
