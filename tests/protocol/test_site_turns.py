@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from plait.adapt.placement import PlacementPolicy, UpdateWay
-from plait.optimize.site_cost import paper_setting
+from plait.optimize.site_cost import SiteSetting, paper_setting
 from plait.optimize.site_greedy import greedy
+from plait.plan.sites import SiteLink
+from plait.protocol.site_messages import Sent, WantPlan
 from plait.protocol.site_turns import InTurn, SitePlanner, Turns
 from plait.protocol.site_wire import (
     planner_from_plain,
@@ -98,3 +101,53 @@ def test_a_site_that_never_answers_is_waited_for_and_then_given_up(update: Updat
     group.deliver()  # N3 is back: it gives up as well, and the next turn can begin
     assert {p.current for p in group.planners.values()} == {greedy(FAST)}
     assert group.planners["N1"].failures == 0
+
+
+def wish(group: Group, request: int, *slow: SiteLink) -> SiteSetting:
+    """Somebody wants the plan for other links; every site hears of that."""
+    setting = FAST.with_links(slow)
+    statistics = tuple(setting.statistics.items())
+    wanted = WantPlan(request, greedy(setting), statistics, setting.sites.links)
+    for name in group.planners:
+        group.take(name, InTurn(0, Sent(name, name, wanted)))
+    return setting
+
+
+@pytest.mark.parametrize("update", ["central", "distributed"])
+def test_a_plan_that_somebody_wants_has_its_turn_and_its_links_count(update: UpdateWay) -> None:
+    group = Group(update, 5)
+    slow = [SiteLink("N2", "N3", 0.5, 100.0), SiteLink("N3", "N2", 0.5, 100.0)]
+    setting = wish(group, 1, *slow)
+    assert len(group.flying) == 4, "only the keeper gives it a turn"
+    group.deliver()
+    assert {p.current for p in group.planners.values()} == {greedy(setting)} != {greedy(FAST)}
+    assert {p.links for p in group.planners.values()} == {setting.sites.links}
+    group.change(50.0)
+    group.deliver()
+    later = {p.current for p in group.planners.values()}
+    assert later == {greedy(SLOW.with_links(slow))}, "later plans are made for these links"
+    assert group.planners["N1"].reason
+
+
+def test_a_wish_is_withdrawn_while_a_site_is_down() -> None:
+    group = Group("central", 6)
+    wish(group, 1, SiteLink("N1", "N2", 0.5, 100.0))
+    group.deliver(down="N3")
+    for name in ("N1", "N2", "N4"):
+        planner, sent = group.turns.withdraw(group.planners[name], 1)
+        group.flying += sent
+        group.go_on(name, planner)
+    group.deliver()
+    assert {p.current for p in group.planners.values()} == {greedy(SLOW)}
+    assert {p.phase for p in group.planners.values()} == {"idle"}
+    assert {p.links for p in group.planners.values()} == {()}
+
+
+def test_without_an_order_nothing_changes_if_sites_do_not_adapt() -> None:
+    group = Group("central", 7)
+    group.turns = replace(group.turns, automatic=False)
+    group.change(200.0)
+    assert not group.flying
+    setting = wish(group, 1)
+    group.deliver()
+    assert {p.current for p in group.planners.values()} == {greedy(setting)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -21,7 +22,7 @@ def main(feeds: str, folder: str, site: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         session = local_session(2, memory="1g", scratch=Path(scratch))
         streams = [s for name, here in AT.items() if site in (name, "all") for s in here]
-        options = {"statistics": SAID, "links": SLOW, "results": "bonn"}
+        options: dict[str, Any] = {"statistics": SAID, "links": SLOW, "results": "bonn"}
         placed = placed_at(session, Path(feeds), streams, **options)
         part = placed if site == "all" else placed.site(site)
         checkpoint = Path(folder) / f"checkpoint-{part.application}"

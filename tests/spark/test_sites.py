@@ -85,9 +85,11 @@ class Running:
         logs = [box.mail(part.application) / "_spark_metadata" for part in self.parts]
         return [{n for n in os.listdir(log) if n.isdigit()} for log in logs]
 
-    def failed(self) -> list[str]:
-        """The applications whose query has ended by itself."""
-        return [name for name, query in self.queries.items() if not query.isActive]
+    def start_failed(self) -> None:
+        """Start the applications again whose query has ended by itself."""
+        for name, query in list(self.queries.items()):
+            if not query.isActive:
+                self._start(name)
 
     def stop(self) -> None:
         for query in self.queries.values():
@@ -256,7 +258,7 @@ def test_oracle_the_worker_of_a_site_is_killed_while_the_plan_changes(
                 break
             except StreamingQueryException:
                 deaths += 1
-                running.start(*running.failed())
+                running.start_failed()
     running.stop()
     # A site that comes from one phase to another within a step is not seen in between.
     assert deaths == len(PHASES) - len(list(orders.iterdir())) >= 2
