@@ -58,7 +58,9 @@ class Feed:
     def _run(self) -> None:
         from confluent_kafka import Producer
 
-        producer = Producer({"bootstrap.servers": self.address, "linger.ms": 1})
+        # Idempotent: a broker that is slow to answer gets no row twice, and rows stay in order.
+        settings = {"bootstrap.servers": self.address, "linger.ms": 1, "enable.idempotence": True}
+        producer = Producer(settings)
         chance, owed, last = Random(self.seed), 0.0, time.monotonic()
         while not self._closed.wait(_PULSE):
             rate, now = self.rate, time.monotonic()
