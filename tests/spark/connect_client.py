@@ -148,16 +148,15 @@ def has_ended(query: Any) -> bool:
 
 def started(start: Callable[[], Any], ready: Callable[[Any], bool]) -> Any:
     """A query that has come so far; started again if the machine was too busy for its workers."""
-    for _ in range(_STARTS):
+    for left in reversed(range(_STARTS)):
         try:
             query = start()
             until(partial(ready, query), query)
             return query
         except (MissingRequirement, PySparkException) as error:
-            busy = plait.why(error)
-            if not isinstance(busy, MissingRequirement):
+            if not left or not isinstance(plait.why(error), MissingRequirement):
                 raise
-    raise busy
+    raise AssertionError("the last try returns or raises")
 
 
 if __name__ == "__main__":
