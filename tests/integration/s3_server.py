@@ -1,12 +1,16 @@
 """An S3-compatible server on this machine, in a process of its own: prints its port, then serves.
 
-`GET /__away__/30` lets it answer 503 for so many seconds; `GET /__requests__` tells what was asked.
+    python s3_server.py [ADDRESS PORT]
+
+Without an address it listens on loopback, at a port that is free. `GET /__away__/30` lets it answer
+503 for so many seconds; `GET /__requests__` tells what was asked.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -15,7 +19,7 @@ from typing import Any
 _AWAY, _ASKED = "/__away__/", "/__requests__"
 
 
-def serve() -> None:
+def serve(address: str = "127.0.0.1", port: str = "0") -> None:
     """Until the process is ended."""
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import make_server
@@ -41,10 +45,10 @@ def serve() -> None:
         found: Iterable[bytes] = store(environ, start)
         return found
 
-    server = make_server("127.0.0.1", 0, answer, threaded=True)
+    server = make_server(address, int(port), answer, threaded=True)
     print(server.server_port, flush=True)
     server.serve_forever()
 
 
 if __name__ == "__main__":
-    serve()
+    serve(*sys.argv[1:])
