@@ -17,8 +17,8 @@ from pathlib import Path
 from random import Random
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from tests.integration.joined import SECOND, joined, write_stream
 
 from plait.errors import StorageError
 from plait.files.stores import RemoteStore
@@ -27,7 +27,6 @@ _HERE = Path(__file__).parent
 _JARS = Path(sys.prefix, "integration", "jars")
 _MISSING = "./dev setup --integration fetches what it needs"
 _BATCHES = 8
-_SECOND = 1_000_000
 
 pytestmark = [
     pytest.mark.slow,
@@ -64,39 +63,17 @@ def _rows(folder: Path) -> dict[str, list[tuple[int, int]]]:
     """Files of each stream; times ascend, so nothing is late."""
     chance, found = Random(5), dict[str, list[tuple[int, int]]]()
     for name in ("a", "b", "c"):
-        (folder / name).mkdir(parents=True)
         found[name] = []
         for batch in range(_BATCHES):
             rows = sorted(
-                (batch * 10 * _SECOND + chance.randrange(10 * _SECOND), chance.randrange(4))
+                (batch * 10 * SECOND + chance.randrange(10 * SECOND), chance.randrange(4))
                 for _ in range(20)
             )
             found[name] += rows
-            times = pa.array([ts for ts, _ in rows], pa.timestamp("us", "UTC"))
             path = folder / name / f"{batch}.parquet"
-            pq.write_table(pa.table({"ts": times, "k": [k for _, k in rows]}), path)
+            write_stream(path, rows)
             os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))
     return found
-
-
-def _joined(rows: dict[str, list[tuple[int, int]]]) -> Counter[tuple[int, ...]]:
-    """The answer, by DuckDB."""
-    import duckdb
-
-    with duckdb.connect() as connection:
-        for name, given in rows.items():
-            connection.execute(f"CREATE TABLE {name} (ts BIGINT, k BIGINT)")
-            connection.executemany(f"INSERT INTO {name} VALUES (?, ?)", given)
-        width = 5 * _SECOND
-        near = " AND ".join(
-            f"abs({x}.ts - {y}.ts) <= {width}" for x, y in (("a", "b"), ("a", "c"), ("b", "c"))
-        )
-        return Counter(
-            connection.execute(
-                "SELECT a.ts, a.k, b.ts, c.ts FROM a, b, c "
-                f"WHERE a.k = b.k AND b.k = c.k AND {near}"
-            ).fetchall()
-        )
 
 
 @pytest.mark.skipif(not _JARS.is_dir(), reason=f"hadoop-aws is missing: {_MISSING}")
@@ -125,7 +102,7 @@ def test_oracle_checkpoint_decisions_and_table_in_the_store(end_point: str, tmp_
 
     found = DeltaTable("s3://bucket/somewhere/table").to_pyarrow_table()
     columns = [found[n].cast(pa.int64()).to_pylist() for n in ("ts", "k", "bts", "cts")]
-    answer = _joined(rows)
+    answer = joined(rows)
     assert Counter(zip(*columns, strict=True)) == answer and answer.total() > 100
     control = RemoteStore("s3://bucket/somewhere/check/plait/join")
     assert list(control.names("epochs")) == ["000001.json"]
