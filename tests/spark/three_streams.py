@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -11,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_SECOND = 1_000_000
+SECOND = 1_000_000
 
 Rows = dict[str, list[tuple[int, int]]]
 """By stream: times in microseconds, and keys."""
@@ -21,19 +22,24 @@ def write_streams(folder: Path, batches: range, seed: int) -> Rows:
     """A file of each stream for each batch; times ascend, so nothing is late."""
     chance, found = Random(seed), Rows()
     for name in ("a", "b", "c"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
         found[name] = []
         for batch in batches:
             rows = sorted(
-                (batch * 10 * _SECOND + chance.randrange(10 * _SECOND), chance.randrange(4))
+                (batch * 10 * SECOND + chance.randrange(10 * SECOND), chance.randrange(4))
                 for _ in range(20)
             )
             found[name] += rows
-            times = pa.array([ts for ts, _ in rows], pa.timestamp("us", "UTC"))
             path = folder / name / f"{batch}.parquet"
-            pq.write_table(pa.table({"ts": times, "k": [k for _, k in rows]}), path)
+            write_stream(path, rows)
             os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))
     return found
+
+
+def write_stream(path: Path, rows: Sequence[tuple[int, int]]) -> None:
+    """A file of one stream."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    times = pa.array([ts for ts, _ in rows], pa.timestamp("us", "UTC"))
+    pq.write_table(pa.table({"ts": times, "k": [k for _, k in rows]}), path)
 
 
 def joined(*parts: Rows) -> Counter[tuple[int, ...]]:
@@ -44,7 +50,7 @@ def joined(*parts: Rows) -> Counter[tuple[int, ...]]:
             for rows in parts:
                 connection.executemany(f"INSERT INTO {name} VALUES (?, ?)", rows[name])
         pairs = (("a", "b"), ("a", "c"), ("b", "c"))
-        near = " AND ".join(f"abs({x}.ts - {y}.ts) <= {5 * _SECOND}" for x, y in pairs)
+        near = " AND ".join(f"abs({x}.ts - {y}.ts) <= {5 * SECOND}" for x, y in pairs)
         found = connection.execute(
             f"SELECT a.ts, a.k, b.ts, c.ts FROM a, b, c WHERE a.k = b.k AND b.k = c.k AND {near}"
         )

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import importlib.metadata
+import sys
+
 import pytest
 
 from plait.errors import MissingRequirement
@@ -11,6 +14,22 @@ GOOD = {"pyspark": "4.3.0", "pandas": "2.2.3", "pyarrow": "26.0.0", "protobuf": 
 def test_what_is_installed_will_do() -> None:
     check_packages()
     check_packages(GOOD.get)
+
+
+def test_the_pyspark_of_a_spark_that_is_no_package_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`spark-submit` puts it on the path, and nothing tells its version but itself."""
+    versions = importlib.metadata.version
+
+    def version(name: str) -> str:
+        if name == "pyspark":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return versions(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    check_packages()
+    monkeypatch.setitem(sys.modules, "pyspark.version", None)
+    with pytest.raises(MissingRequirement, match="pyspark is not installed"):
+        check_packages()
 
 
 @pytest.mark.parametrize("name", GOOD)

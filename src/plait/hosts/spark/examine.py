@@ -140,7 +140,7 @@ def _workers(session: SparkSession) -> Iterator[Finding]:
     missing = sorted({name for row in rows for name in str(row["missing"]).split() if name})
     yield _same("Python of the workers", pythons, platform.python_version(), "same version")
     yield _same("Plait of the workers", plaits, _version(), "install it there, or ship it")
-    remedy = "install 'plait[spark]' in the Python of the executors" if missing else ""
+    remedy = "install 'plait[worker]' in the Python of the executors" if missing else ""
     verdict: Verdict = "wrong" if missing else "ok"
     listed = f"missing: {', '.join(missing)}" if missing else "they are there"
     yield Finding("packages of the workers", verdict, listed, remedy)

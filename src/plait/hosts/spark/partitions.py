@@ -15,7 +15,7 @@ left is to set it while the query is started, which is what `partitions` does.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
@@ -52,13 +52,33 @@ def parallelism(session: SparkSession) -> int:
     """How many tasks the cluster runs at once, as Spark sees it: into how many it divides a range.
 
     The driver's own cores say nothing about the cluster, and a client of Spark Connect has no
-    SparkContext to ask. It is asked once per session.
+    SparkContext to ask. It is found out once per session.
     """
     if session not in _COUNTED:
-        parts = session.range(_ROWS).selectExpr("spark_partition_id() AS part")
-        last = parts.selectExpr("max(part)").first()
-        _COUNTED[session] = 1 + int(last[0]) if last is not None else 1
+        _COUNTED[session] = settled(lambda: _divided(session))
     return _COUNTED[session]
+
+
+def settled(ask: Callable[[], int]) -> int:
+    """The first answer that is given twice in a row.
+
+    A session on a cluster begins before its executors have reported, and Spark takes itself for one
+    with two cores then. The first job waits for an executor, and by then the others report too.
+
+    >>> answers = iter([2, 3, 12, 12])
+    >>> settled(lambda: next(answers))
+    12
+    """
+    before, found = 0, ask()
+    while found != before:
+        before, found = found, ask()
+    return found
+
+
+def _divided(session: SparkSession) -> int:
+    parts = session.range(_ROWS).selectExpr("spark_partition_id() AS part")
+    last = parts.selectExpr("max(part)").first()
+    return 1 + int(last[0]) if last is not None else 1
 
 
 def partitions_of(session: SparkSession) -> int:

@@ -1,7 +1,7 @@
 """What queries on Spark need: versions of packages and of Spark itself; Java is in `java`.
 
 Each check is a function of what was found, so that it can be tried with versions that are not
-installed here. This module imports neither pyspark nor pandas.
+installed here. Importing this module imports neither pyspark nor pandas.
 """
 
 from __future__ import annotations
@@ -91,7 +91,16 @@ def _installed(name: str) -> str | None:
             return importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return None
+    return _pyspark_of_spark() if name == "pyspark" else None
+
+
+def _pyspark_of_spark() -> str | None:
+    """The PySpark that `spark-submit` puts on the path from Spark's own folder: no package."""
+    try:
+        from pyspark.version import __version__
+    except ImportError:
+        return None
+    return str(__version__)
 
 
 def _dotted(numbers: tuple[int, ...]) -> str:
