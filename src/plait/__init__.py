@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from plait.dashboard.serving import metrics as metrics
     from plait.files.delta_vacuum import vacuum as vacuum
     from plait.hosts.spark.aside import each_batch as each_batch
-    from plait.hosts.spark.control import migrate as migrate
-    from plait.hosts.spark.control import release as release
     from plait.hosts.spark.examine import check as check
     from plait.hosts.spark.java import provide_java as provide_java
+    from plait.hosts.spark.joins import migrate as migrate
+    from plait.hosts.spark.joins import release as release
     from plait.hosts.spark.kafka import from_kafka as from_kafka
     from plait.hosts.spark.moves import move as move
     from plait.hosts.spark.partitions import partitions as partitions
@@ -83,12 +83,12 @@ _PLACES = {
     "from_kafka": "plait.hosts.spark.kafka",
     "listen": "plait.hosts.spark.progress",
     "local_session": "plait.hosts.spark.session",
-    "migrate": "plait.hosts.spark.control",
+    "migrate": "plait.hosts.spark.joins",
     "move": "plait.hosts.spark.moves",
     "partitions": "plait.hosts.spark.partitions",
     "progress": "plait.hosts.spark.progress",
     "provide_java": "plait.hosts.spark.java",
-    "release": "plait.hosts.spark.control",
+    "release": "plait.hosts.spark.joins",
     "sites": "plait.hosts.spark.sites",
     "vacuum": "plait.files.delta_vacuum",
     "why": "plait.hosts.spark.why",

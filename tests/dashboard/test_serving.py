@@ -12,7 +12,8 @@ import plait
 from plait.dashboard.contents import watch_checkpoint
 from plait.dashboard.serving import MetricsServer
 from plait.errors import MissingRequirement, SourceError
-from plait.hosts.spark.control import Control, Made, register
+from plait.hosts.spark.control import Control
+from plait.hosts.spark.joins import Made, register
 from plait.plan.examples import clique
 from plait.route.routing import route
 

@@ -19,7 +19,8 @@ from plait.api import Sql
 from plait.cli import main
 from plait.errors import MigrationError, PlaitError, PlanError
 from plait.hosts.local.run import run_tables
-from plait.hosts.spark.control import Control, Made, register
+from plait.hosts.spark.control import Control
+from plait.hosts.spark.joins import Made, register
 from plait.node.report import Report
 from plait.plan.examples import clique
 from plait.plan.jtree import Join, Leaf, mjoin, parse_shape

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from plait.dashboard.contents import Watcher, Watching
 from plait.dashboard.mirror import watch_remote
 from plait.errors import MissingRequirement, SourceError
-from plait.hosts.spark.control import Control, joins_of
+from plait.hosts.spark.control import Control
+from plait.hosts.spark.joins import joins_of
 
 if TYPE_CHECKING:
     from plait.dashboard.server import Console

@@ -17,7 +17,8 @@ import pyarrow as pa
 from plait.adapt.balance_policy import BalancePolicy
 from plait.files.stores import store_at
 from plait.hosts.spark.balance import Balancer
-from plait.hosts.spark.control import Control, Made
+from plait.hosts.spark.control import Control
+from plait.hosts.spark.joins import Made
 from plait.node.placement import balance_line
 from plait.plan.jtree import mjoin
 from plait.route.table import Table

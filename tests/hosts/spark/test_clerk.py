@@ -11,7 +11,8 @@ from plait.errors import MoveError
 from plait.files.history_log import HistoryReader
 from plait.hosts.spark.clerk import Clerk
 from plait.hosts.spark.clerk_files import HISTORY, QUESTION
-from plait.hosts.spark.control import Control, Made
+from plait.hosts.spark.control import Control
+from plait.hosts.spark.joins import Made
 from plait.hosts.spark.plan_requests import PlanRequests
 from plait.node.question import Question
 from plait.node.report import Report

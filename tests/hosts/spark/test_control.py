@@ -14,7 +14,8 @@ import pytest
 from plait.adapt.events import Event
 from plait.files.event_log import read_events
 from plait.hosts.spark import control as control_module
-from plait.hosts.spark.control import Control, Made, made, register
+from plait.hosts.spark.control import Control
+from plait.hosts.spark.joins import Made, made, register
 from plait.node.report import Report
 from plait.plan.examples import clique
 from plait.plan.jtree import mjoin

@@ -35,7 +35,8 @@ from plait.errors import MoveError, PlaitError
 from plait.hosts.clock import REAL
 from plait.hosts.spark.clerk import Clerk
 from plait.hosts.spark.clerk_files import QUESTION, question_of
-from plait.hosts.spark.control import Control, Made
+from plait.hosts.spark.control import Control
+from plait.hosts.spark.joins import Made
 from plait.hosts.spark.locks import lock_on
 from plait.hosts.spark.moves import Moves
 from plait.node.looks import Looks

@@ -21,7 +21,7 @@ from pathlib import Path
 from plait.errors import PlaitError
 from plait.files.history_log import HistoryWriter
 from plait.hosts.spark.clerk_files import HISTORY, QUESTION, past_batch, question_of
-from plait.hosts.spark.control import Made, pin, unpin
+from plait.hosts.spark.joins import Made, pin, unpin
 from plait.hosts.spark.locks import lock_on
 from plait.hosts.spark.plan_requests import PlanRequests
 from plait.node.requests import PlanAnswer, PlanRequest

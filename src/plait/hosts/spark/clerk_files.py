@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from plait.hosts.spark.control import Control, Made
+from plait.hosts.spark.control import Control
+from plait.hosts.spark.joins import Made
 from plait.node.history import Past, past_of
 from plait.node.question import Question
 

@@ -27,9 +27,10 @@ from plait.files.arena import Places, remove
 from plait.hosts.spark.aside import aside_schema, late_column, nested
 from plait.hosts.spark.balance import look_after
 from plait.hosts.spark.connect import is_connect
-from plait.hosts.spark.control import Control, Made, register
+from plait.hosts.spark.control import Control
 from plait.hosts.spark.delta import FileOutlet
 from plait.hosts.spark.instants import named_column, with_instants
+from plait.hosts.spark.joins import Made, register
 from plait.hosts.spark.layout import layout_of, new_layout, random_seed
 from plait.hosts.spark.operator import REPORT, JoinOperator, RowOutlet
 from plait.hosts.spark.partitions import warn_of_partitions

@@ -22,7 +22,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from plait.errors import MoveError, TableTaken
-from plait.hosts.spark.control import Control, running
+from plait.hosts.spark.control import Control
+from plait.hosts.spark.joins import running
 from plait.node.report import Report
 from plait.protocol.messages import Move, Protocol
 from plait.route.routing import Routing

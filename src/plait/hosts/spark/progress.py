@@ -19,8 +19,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from plait.errors import CheckpointDamaged, SourceError, did_you_mean
 from plait.hosts.spark.checkpoint import JOIN_OPERATOR
-from plait.hosts.spark.control import Made, joins_of, made, names_made
 from plait.hosts.spark.frame import OBSERVATION, observation
+from plait.hosts.spark.joins import Made, joins_of, made, names_made
 from plait.hosts.spark.watermarks import without_watermarks
 from plait.node.looks import Looks
 from plait.node.placement import Placement, placement

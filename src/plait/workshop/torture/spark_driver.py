@@ -35,7 +35,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from plait.errors import MigrationError, PlaitError
 from plait.files.delta_table import create_delta
-from plait.hosts.spark import control, frame
+from plait.hosts.spark import frame, joins
 from plait.hosts.spark.aside import LATE_COLUMN
 from plait.hosts.spark.delta import start_delta, table_schema
 from plait.hosts.spark.moves import Moves
@@ -249,9 +249,9 @@ class Watcher(threading.Thread):
         try:
             with publishes("epoch-unpublished"):
                 if change.plan is None:
-                    control.release(query)
+                    joins.release(query)
                 else:
-                    control.migrate(query, change.plan, change.strategy)
+                    joins.migrate(query, change.plan, change.strategy)
         except (MigrationError, PySparkException):
             return  # it has not reported yet, or has just ended
         path.unlink(missing_ok=True)
@@ -274,7 +274,7 @@ class Mover:
             return
         self._seen = committed
         try:
-            join = control.made(str(query.id), None)
+            join = joins.made(str(query.id), None)
             if join is None or join.routing.by is None:
                 return
             moves = Moves(join.routing, join.control, str(query.id), writing=_WRITING)
