@@ -50,22 +50,22 @@ _HOT, _HOT_LB = "hot key, groups stay", "hot key, balanced"
 class Options:
     """The streams, and how long they run."""
 
-    batches: int = 18
+    batches: int = 16
     warm: int = 4
     """Batches at the beginning that do not count: Spark starts, and windows fill."""
-    last: int = 6
+    last: int = 5
     """Batches at the end that count as after."""
     batch_seconds: float = 10.0
     window_seconds: float = 10.0
     fast: float = 10_000.0
     """Rows per second of the two fast streams."""
     slow: float = 4_000.0
-    keys: int = 8_000
+    keys: int = 5_000
     skew: float = 0.94
     """The share of the groups that the first processor begins with."""
     hot: float = 0.6
     """The share of the rows that have the hot key, in the second part."""
-    hot_rate: float = 40.0
+    hot_rate: float = 64.0
     """Rows per second of each stream, in the second part."""
     parts: str = "skew,hot"
     """What is run: streams whose groups are skewed at the start, a hot key, or both."""
