@@ -53,6 +53,7 @@ STARTS_PROGRAMS = {
     "workshop/bench/console_open.py": "runs the console in a process of its own",
     "workshop/bench/spark/launch.py": "runs each system of a benchmark in a process of its own",
     "workshop/kafka/broker.py": "runs a Kafka broker",
+    "workshop/object_store.py": "runs an S3-compatible server",
     "workshop/torture/spark.py": "runs drivers of Spark that may be killed",
 }
 IMPORTS_BY_NAME = {

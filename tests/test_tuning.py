@@ -97,7 +97,8 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "node.store": (LAYOUT, ("_STREAMS", "PLAIN")),
     "node.task": (TIMES, ("_AFTER_ALL_TIMES",)),
     "node.progress_text": (SHOWN, ("_MOST_SHOWN",)),
-    "route.rows": (LAYOUT, ("_NARROW",)),
+    "route.rows": (LAYOUT, ("_NARROW", "_WIDTHS")),
+    "hosts.spark.kafka": (LAYOUT, ("_HEADER",)),
     "hosts.local.calibrate": (COMPUTED, ("_SECOND", "_PULL", "WORKLOADS")),
     "hosts.heap": (
         "settings of the C library",

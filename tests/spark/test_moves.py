@@ -138,7 +138,9 @@ def test_oracle_the_manager_beside_a_query_empties_a_processor_and_fills_it_agai
         assert found.placement is not None and not found.placement.moves
         assert f"processor {1 - stays} to leave, 1 of 2 remain" in str(found)
         story.query.stop()
-        story.balance = plait.BalancePolicy(active=2, confirm=1, rest=0, margin=0.05, payback=0)
+        story.balance = plait.BalancePolicy(
+            active=2, confirm=1, rest=0, margin=0.05, payback=0, least=0
+        )
         story.query = story.start()
         story.query.processAllAvailable()
         story.until(lambda: len(held()) == 2)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import SourceError, TableChanged
 from plait.kernels.jit import Ints
+from plait.node.report import add
 from plait.query.query import Query
 from plait.route.packets import Packet, rows_by_group
 from plait.route.rows import decode_rows
@@ -146,12 +147,6 @@ def _the_one(tables: set[int]) -> int | None:
             remedy="start the query again from its checkpoint: the batch is repeated by one table",
         )
     return next(iter(tables), None)
-
-
-def add(counts: dict[str, int], name: str, n: int) -> None:
-    """Count `n` more; what never happened is not listed."""
-    if n:
-        counts[name] = counts.get(name, 0) + n
 
 
 def _one_batch(rows: Rows) -> pa.RecordBatch:

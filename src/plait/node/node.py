@@ -40,12 +40,12 @@ from plait.engine.windows import Windows
 from plait.errors import PlaitError
 from plait.kernels.memory import HEAP, Memory
 from plait.node.adapting import Adapting, unwatched
-from plait.node.batch import Aside, Batch, add
+from plait.node.batch import Aside, Batch
 from plait.node.choosing import way_for
 from plait.node.epochs import Epoch
 from plait.node.header import Header, stored_plan
 from plait.node.idle import progressed
-from plait.node.report import Report
+from plait.node.report import Report, add
 from plait.node.work import Tally, held
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT

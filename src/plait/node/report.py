@@ -128,6 +128,12 @@ _KINDS = {"rebuilt": (bool, int)}
 """Where more than one type will do."""
 
 
+def add(counts: dict[str, int], name: str, n: int) -> None:
+    """Count `n` more; what never happened is not listed."""
+    if n:
+        counts[name] = counts.get(name, 0) + n
+
+
 def added(total: Mapping[str, Any], report: Report) -> dict[str, Any]:
     """The sums with one more batch.
 

@@ -13,7 +13,8 @@ from plait.engine.admission import LATE, NO_TIME, NULL_KEY, are_late
 from plait.engine.ingest import conformed
 from plait.engine.times import BEFORE_ALL_TIMES, event_times
 from plait.errors import SiteError
-from plait.node.batch import Aside, Rows, add, batch_of_rows
+from plait.node.batch import Aside, Rows, batch_of_rows
+from plait.node.report import add
 from plait.node.site_setup import SiteOutcome, SiteReport
 from plait.query.names import quoted
 

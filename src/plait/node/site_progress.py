@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from plait.node.batch import add
+from plait.node.report import add
 from plait.plan.sites import Jep, SiteLink
 from plait.protocol.durable import from_plain
 from plait.query.names import quoted

@@ -16,7 +16,7 @@ from plait.hosts.virtual.machines import Link, Machine
 from plait.hosts.virtual.trace import Trace
 from plait.optimize.costs import PAPER, Costs
 from plait.plan.examples import keyed
-from plait.plan.jtree import parse_shape
+from plait.plan.jtree import mjoin, parse_shape
 from plait.plan.migration import ResultOrder, Strategy
 from plait.query.query import Query
 from plait.workshop.oracle.answer import Result, multiset, oracle
@@ -41,6 +41,16 @@ def streams(
 
 def results(run: VirtualRun) -> Counter[Result]:
     return multiset(pa.Table.from_batches(run.kept, run.query.schema))
+
+
+@pytest.mark.parametrize("slices", range(1, 21))
+def test_no_row_is_lost_to_rounding(slices: int) -> None:
+    """A microsecond in so many slices: the product of their number and length may be less."""
+    query = keyed("x", "x", width=0)
+    rows = {s.name: pa.table({f.name: [1] for f in s.fields}).cast(s.schema) for s in query.streams}
+    run = VirtualRun(query, mjoin(query), rows, quantum=1e-6 / slices, keep=True)
+    run.advance()
+    assert results(run).total() == 1
 
 
 @pytest.mark.slow

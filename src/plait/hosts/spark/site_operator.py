@@ -33,7 +33,7 @@ from plait.hosts.spark.operator import SparkStore
 from plait.hosts.spark.site_orders import SiteOrder
 from plait.hosts.spark.site_progress import standing
 from plait.hosts.spark.worker import settle
-from plait.node.batch import add
+from plait.node.report import add
 from plait.node.site import Site
 from plait.node.site_packets import SitePacket
 from plait.node.site_setup import SiteOutcome, SiteSetup

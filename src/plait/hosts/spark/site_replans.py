@@ -117,7 +117,7 @@ def _await(
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReplanOutcome:
     """What has come of a wish so far."""
 
     change: int = 0
@@ -129,7 +129,7 @@ class Outcome:
     """Whether some site knows that all were ready, so that it cannot be given up any more."""
 
 
-def outcome_of(progress: SitesProgress, names: tuple[str, ...], request: int) -> Outcome:
+def outcome_of(progress: SitesProgress, names: tuple[str, ...], request: int) -> ReplanOutcome:
     """What the reports of the sites say about a plan that was wanted.
 
     >>> from plait.node.site_progress import added_up
@@ -146,13 +146,13 @@ def outcome_of(progress: SitesProgress, names: tuple[str, ...], request: int) ->
     keeper = sites.get(names[0])
     change = 0 if keeper is None else keeper.wishes.get(request, 0)
     if keeper is None or not change:
-        return Outcome(0, names[:1])
+        return ReplanOutcome(0, names[:1])
     if change in keeper.last.get("abandoned", ()):
-        return Outcome(change, given_up=True)
+        return ReplanOutcome(change, given_up=True)
     last = {name: sites[name].last if name in sites else {} for name in names}
     following = [name for name in names if name in sites and change in sites[name].plans]
     phases = {n: told.get("phase") for n, told in last.items() if told.get("turn") == change}
     late = [name for name in names if name not in following]
     slow = [name for name in late if phases.get(name) not in _READY]
     agreed = bool(following) or "global-ready" in phases.values()
-    return Outcome(change, tuple(slow or late), agreed=agreed)
+    return ReplanOutcome(change, tuple(slow or late), agreed=agreed)

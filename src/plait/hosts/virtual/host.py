@@ -25,6 +25,7 @@ batches.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -105,7 +106,7 @@ class VirtualRun:
         self._queues = [
             _Queue(s.name, tables[s.name], s.time, (feeds or {}).get(s.name)) for s in query.streams
         ]
-        last = max((q.last for q in self._queues), default=0.0)
+        self._last = last = max((q.last for q in self._queues), default=0.0)
         # Rows from before second 0 are all in the first slice.
         self._slices = max(1, int(last / quantum) + 1) if any(map(len, self._queues)) else 0
         self._next = 0
@@ -208,7 +209,7 @@ class VirtualRun:
 
     def _work(self, begin: float) -> None:
         """Push the next slice through the engine."""
-        reached = (self._next + 1) * self.quantum
+        reached = self._reached(self._next)
         taken = {q.name: q.take(reached) for q in self._queues}
         batch: dict[str, Rows] = {name: rows for name, rows in taken.items() if rows.num_rows}
         self._next += 1
@@ -238,8 +239,14 @@ class VirtualRun:
 
     def _ready(self, number: int) -> float:
         """When a slice's rows have all arrived."""
+        return max(q.complete_by(self._reached(number)) for q in self._queues)
+
+    def _reached(self, number: int) -> float:
+        """The event time up to which a slice has rows; the last one has all, however rounded."""
         reached = (number + 1) * self.quantum
-        return max(q.complete_by(reached) for q in self._queues)
+        if number + 1 < self._slices:
+            return reached
+        return max(reached, math.nextafter(self._last, math.inf))
 
 
 class _Queue:
