@@ -142,7 +142,8 @@ def test_oracle_a_client_without_a_jvm_does_everything_with_a_query(
     answer = joined(first, later)
     assert answer.total() > 100
     assert _written(tmp_path / "out") == answer
-    assert told["total"] == told["heard"] == told["delta"] == answer.total()
+    assert told["total"] == told["heard"] == answer.total()
+    assert told["delta"] == 0, "tasks of write_delta are not told of which query they are"
     from deltalake import DeltaTable
 
     assert results_of(DeltaTable(str(tmp_path / "table")).to_pyarrow_table()) == answer
