@@ -112,6 +112,7 @@ class Driver:
 
     def migrate(self, plan: str, strategy: str = "moving-state") -> int:
         """Ask for another plan."""
+        # As text: it came from another process.
         return plait.migrate(self.query, plan, strategy)  # type: ignore[arg-type]
 
     def progress(self) -> dict[str, Any]:

@@ -73,6 +73,7 @@ def test_what_cannot_work_is_named(spark: SparkSession) -> None:
     with pytest.raises(DuplicateName, match="values have a column 'key'"):
         plait.from_kafka(frame, "key STRING", keep=["key"])
     with pytest.raises(SourceError, match="no format 'jsn'; did you mean 'json'"):
+        # A slip that types would notice.
         plait.from_kafka(frame, SCHEMA, "jsn")  # type: ignore[arg-type]
     with pytest.raises(SourceError, match="no schema of an Avro record"):
         plait.from_kafka(frame, SCHEMA, "avro")

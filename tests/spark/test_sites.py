@@ -202,6 +202,7 @@ def test_oracle_workers_are_killed(
     placed = placed_at(spark, feeds.folder, results="kyiv")
     orders = tmp_path / "orders"
     orders.mkdir()
+    # cloudpickle has no types.
     cloudpickle.register_pickle_by_value(mortal_site)  # type: ignore[no-untyped-call]
     monkeypatch.setattr(sites_module, "SiteOperator", partial(mortal_site.made, str(orders)))
     running = Running(placed, tmp_path, divided=False)
@@ -242,6 +243,7 @@ def test_oracle_the_worker_of_a_site_is_killed_while_the_plan_changes(
     placed = placed_at(spark, feeds.folder, **options)
     orders = tmp_path / "orders"
     orders.mkdir()
+    # cloudpickle has no types.
     cloudpickle.register_pickle_by_value(mortal_site)  # type: ignore[no-untyped-call]
     monkeypatch.setattr(sites_module, "SiteOperator", partial(mortal_site.made, str(orders)))
     running = Running(placed, tmp_path, divided=divided)
