@@ -1,13 +1,13 @@
-"""A test cluster on one machine: Spark's standalone master, workers, a driver's host and a store.
+"""A test cluster on one machine: Spark's master and workers, a driver's host, a store, and Kafka.
 
     ./dev cluster start [--workers 3]
     ./dev cluster run COMMAND...
     ./dev cluster status
     ./dev cluster stop
 
-Each is a host of its own (`namespaces`); they have nothing in common but the object store. Workers
-and driver see Java, Spark and the jars of its file system for S3, as on a real cluster, and neither
-this repository nor its environment: what they need of Python comes with `spark.archives`
+Each is a host of its own (`namespaces`); they have nothing in common but the object store and the
+broker. Workers and driver see Java, Spark and its jars for S3 and Kafka, as on a real cluster, and
+neither this repository nor its environment: what they need of Python comes with `spark.archives`
 (`shipped`). `run` runs a command on the driver's host, in a folder where that environment is, too.
 Everything is recorded in one folder; who stops the cluster needs no more.
 """
@@ -30,11 +30,18 @@ from pathlib import Path
 from tests.integration import namespaces, shipped
 from tests.integration.namespaces import Host, cut, make_switch, mend, plug, start_host
 
+from plait.workshop.kafka import broker
+
 _NET = "10.97.0"
-_SWITCH, STORE, MASTER, DRIVER = "switch", "store", "master", "driver"
-_ADDRESSES = {_SWITCH: f"{_NET}.1", STORE: f"{_NET}.2", MASTER: f"{_NET}.3", DRIVER: f"{_NET}.4"}
+_SWITCH, STORE, MASTER, DRIVER, KAFKA = "switch", "store", "master", "driver", "kafka"
+_ADDRESSES = {
+    name: f"{_NET}.{number}"
+    for number, name in enumerate((_SWITCH, STORE, MASTER, DRIVER, KAFKA), start=1)
+}
 _FIRST_WORKER = 11
 END_POINT = f"http://{_ADDRESSES[STORE]}:9000"
+_KAFKA_PORT, _CONTROLLER_PORT = 9092, 9093
+BROKER = f"{_ADDRESSES[KAFKA]}:{_KAFKA_PORT}"
 MASTER_URL = f"spark://{_ADDRESSES[MASTER]}:7077"
 _DAEMONS = "org.apache.spark.deploy"
 _SMALL_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -67,7 +74,7 @@ def missing() -> str | None:
         return f"moto is missing: {fetch}"
     if not (shipped.HOME / "jars").is_dir():
         return f"hadoop-aws is missing: {fetch}"
-    return shipped.missing()
+    return broker.missing() or shipped.missing()
 
 
 def settings() -> dict[str, str]:
@@ -80,8 +87,8 @@ def settings() -> dict[str, str]:
         "spark.driver.extraJavaOptions": _SMALL_JAVA,
         "spark.executor.extraJavaOptions": _SMALL_JAVA,
         "spark.archives": "/srv/shipped/environment.tar.gz#environment",
-        "spark.driver.extraClassPath": "/srv/jars/*",
-        "spark.executor.extraClassPath": "/srv/jars/*",
+        "spark.driver.extraClassPath": "/srv/jars/*:/srv/connector/*",
+        "spark.executor.extraClassPath": "/srv/jars/*:/srv/connector/*",
         **{f"spark.executorEnv.{name}": value for name, value in _CREDENTIALS.items()},
         "spark.hadoop.fs.s3a.endpoint": END_POINT,
         "spark.hadoop.fs.s3a.path.style.access": "true",
@@ -132,9 +139,10 @@ class Cluster:
         lines = [f"{address}\t{name}\n" for name, address in named.items()]
         (self.place / "names").write_text("".join(lines), encoding="utf-8")
         make_switch(self._add(_SWITCH, _ADDRESSES[_SWITCH]))
-        for name in (STORE, MASTER, DRIVER):
+        for name in (STORE, KAFKA, MASTER, DRIVER):
             plug(self.hosts[_SWITCH], self._add(name, _ADDRESSES[name]))
-        self._serve()
+        self._serve_messages()
+        self._serve_objects()
         at = ("--host", _ADDRESSES[MASTER], "--port", "7077", "--webui-port", "8080")
         self._daemon(MASTER, "master.Master", *at)
         for name, address in addresses.items():
@@ -163,10 +171,14 @@ class Cluster:
     def _add(self, name: str, address: str) -> Host:
         """Start a host."""
         seen, hidden = dict[str, Path](), list[Path]()
-        if name not in (_SWITCH, STORE):
+        if name not in (_SWITCH, STORE, KAFKA):
             import pyspark
 
-            seen = {"spark": Path(pyspark.__file__).parent, "jars": shipped.HOME / "jars"}
+            seen = {
+                "spark": Path(pyspark.__file__).parent,
+                "jars": shipped.HOME / "jars",
+                "connector": broker.CONNECTOR,
+            }
             hidden = [shipped.ROOT, Path(sys.prefix)]
         if name == DRIVER:
             seen |= {"shipped": self.place / "shipped", "environment": shipped.ENVIRONMENT}
@@ -189,8 +201,18 @@ class Cluster:
 
     # -- what runs on the hosts
 
-    def _serve(self) -> None:
-        """The object store, with one bucket; it alone runs in the development environment."""
+    def _serve_messages(self) -> None:
+        """The broker of Kafka, which is soon there."""
+        host = self.hosts[KAFKA]
+        settings = self.place / KAFKA / "server.properties"
+        at = (host.address, _KAFKA_PORT, _CONTROLLER_PORT)
+        settings.write_text(broker.properties(Path("/srv/disk/messages"), *at), encoding="utf-8")
+        prepare, serve = broker.commands(Path("/srv/disk", settings.name))
+        subprocess.run(host.command(prepare, _SYSTEM), check=True, capture_output=True)
+        host.begin(serve, _SYSTEM)
+
+    def _serve_objects(self) -> None:
+        """The object store, with one bucket; like Kafka's, its host sees this environment."""
         server = str(Path(__file__).with_name("s3_server.py"))
         address, _, port = END_POINT.removeprefix("http://").partition(":")
         self.hosts[STORE].begin([sys.executable, server, address, port], _SYSTEM)
@@ -228,6 +250,17 @@ class Cluster:
         }
         all_of_it = {**_SYSTEM, **_spark(), **own, **_CREDENTIALS, **environment}
         return self.hosts[DRIVER].command(command, all_of_it, "/srv/disk")
+
+    def messages(self, asked: Mapping[str, object]) -> str:
+        """Ask the script for messages (`kafka_broker`) something, on the broker's host."""
+        run = [sys.executable, "-m", "tests.integration.kafka_broker", BROKER]
+        command = self.hosts[KAFKA].command(run, _SYSTEM, str(shipped.ROOT))
+        done = subprocess.run(
+            command, input=json.dumps(asked), capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise ClusterError(f"Kafka: {done.stderr.strip()[-2000:]}")
+        return done.stdout
 
     def registered(self) -> int:
         """The workers that the master counts as alive."""

@@ -22,6 +22,7 @@ import plait
 from plait.files.stores import RemoteStore
 
 STREAMS = ("a", "b", "c")
+COLUMNS = [f"unix_micros({n}) AS {n}" if n != "k" else n for n in ("ts", "k", "bts", "cts")]
 _SCHEMA = "ts timestamp, k bigint"
 _LIMIT = 900.0
 _STARTS, _TOO_SLOW = 5, "Python worker failed to connect back"
@@ -57,31 +58,33 @@ class Driver:
         rows = asked.mapInArrow(_look, "host string, python string, plait string, seen string")
         return [list(one) for one in sorted({tuple(row) for row in rows.collect()})]
 
-    def upload(self, folder: str, to: str) -> int:
-        """Copy files to the store, the oldest first: Spark reads them by their times."""
-        names = sorted(os.listdir(folder), key=lambda name: int(name.partition(".")[0]))
-        for name in names:
-            with open(f"{folder}/{name}", "rb") as file:
-                RemoteStore(to).write(name, file.read())
-        return len(names)
-
-    def start(self, place: str, slow: float = 0.0) -> str:
-        """Join the files below a place; each batch has one of each stream. The first one is done.
+    def start(self, place: str, topics: str, rows: int, slow: float, broker: str, sink: str) -> str:
+        """Join three topics, with so many rows of each in a batch. The first batch is done.
 
         Every processor takes `slow` seconds more for a batch, after its results and before the
         batch ends.
         """
-        read = self.spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1)
-        frames = {name: read.parquet(f"{place}/in/{name}") for name in STREAMS}
+        read = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker)
+        read = read.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", rows)
+        frames = {
+            name: plait.from_kafka(read.option("subscribe", f"{topics}-{name}").load(), _SCHEMA)
+            for name in STREAMS
+        }
         asked = plait.join(**frames).on("a.k = b.k", "b.k = c.k").within("5 seconds")
         asked = asked.watermark("0 seconds").adapt(False)
         asked = asked.select("a.ts", "a.k", "b.ts AS bts", "c.ts AS cts")
         self._place = place
         results = _slowed(asked.to_df(checkpoint=f"{place}/check"), slow)
-        writer = results.writeStream.format("parquet")
+        if sink == "kafka":
+            value = f"to_json(struct({', '.join(COLUMNS)})) AS value"
+            writer = results.selectExpr(value).writeStream.format("kafka")
+            writer = writer.option("kafka.bootstrap.servers", broker)
+            writer = writer.option("topic", f"{topics}-results")
+        else:
+            writer = results.writeStream.format(sink).option("path", f"{place}/out")
         writer = writer.option("checkpointLocation", f"{place}/check")
         for _ in range(_STARTS):
-            self._query = writer.start(f"{place}/out")
+            self._query = writer.start()
             while self._ended < 0 and self.query.isActive:
                 time.sleep(0.5)
             if self.query.isActive or _TOO_SLOW not in str(self.query.exception()):
@@ -123,6 +126,7 @@ class Driver:
             "epochs": sorted(set(told.epochs.values())),
             "processors": len(told.plans),
             "processed": told.processed,
+            "results": told.total.results,
             "rebuilt": told.total.rebuilt,
             "reused": told.total.reused,
             "migrations": [dict(m) for _, m in told.migrations],
@@ -134,10 +138,9 @@ class Driver:
         self.query.stop()
 
     def results(self) -> list[list[int]]:
-        """What its sink has."""
+        """What its files have."""
         found = self.spark.read.parquet(f"{self._place}/out")
-        columns = [f"unix_micros({n}) AS {n}" if n != "k" else n for n in ("ts", "k", "bts", "cts")]
-        return [list(row) for row in found.selectExpr(*columns).collect()]
+        return [list(row) for row in found.selectExpr(*COLUMNS).collect()]
 
     @property
     def _processors(self) -> int:
@@ -167,7 +170,6 @@ class Driver:
 
 def _look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What a worker sees."""
-    import os
     import socket
     import sys
 

@@ -1,15 +1,21 @@
-"""Kafka for the tests: a broker of their own, messages in, messages out."""
+"""Kafka for the tests: a broker of their own, messages in, messages out.
+
+On a host whose network nobody else sees it is a script, which does what it reads from standard
+input: `{"send": {TOPIC: [VALUE, ...]}}` makes topics of these messages, `{"receive": TOPIC}` prints
+the values in one.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
-from plait.workshop.kafka.broker import missing, running_broker
+from plait.workshop.kafka.broker import make_topics, missing, running_broker
 
 needs_kafka = pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
 
@@ -51,3 +57,17 @@ def received(address: str, topic: str, seconds: float = 60.0) -> list[Any]:
         return found
     finally:
         consumer.close()
+
+
+def main(address: str) -> None:
+    """Do what standard input says."""
+    asked = json.load(sys.stdin)
+    for topic, values in asked.get("send", {}).items():
+        make_topics(address, {topic: 1})
+        send(address, topic, (json.dumps(value).encode() for value in values))
+    if "receive" in asked:
+        json.dump(received(address, asked["receive"]), sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -108,9 +108,11 @@ def test_a_host_dies_with_all_its_processes_and_comes_back(hosts: Hosts) -> None
     (sleeper,) = _said(two, "pgrep", "-f", "sleep 1000").split()
     assert int(sleeper) > 1
     two.kill()
-    assert not two.alive and _reach(one, two) == "TimeoutError"
+    assert not two.alive and _reach(one, two) in ("TimeoutError", "OSError")
     again = hosts.plugged("two", "10.97.0.12")
-    assert _reach(one, again) == "ConnectionRefusedError"
+    # The question where it is may still be open, asked while it was dead: once it ends in «no
+    # route to host», the next one is answered.
+    assert any(_reach(one, again) == "ConnectionRefusedError" for _ in range(5))
     assert "sleep 1000" not in _said(again, "ps", "ax")
 
 

@@ -56,7 +56,7 @@ ON_SPARK = {
     },
 }
 """Each starts Spark once or twice."""
-ELSEWHERE = {"peers-ingest", "peers-tiny", "spark-soak", "store-overhead"}
+ELSEWHERE = {"kafka-latency", "peers-ingest", "peers-tiny", "spark-soak", "store-overhead"}
 """Tested in tests/workshop/bench/spark; the peers-... differ from those above in options only."""
 
 

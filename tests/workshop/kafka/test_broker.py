@@ -20,12 +20,12 @@ def test_a_part_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pa
         pass
     assert not (tmp_path / "files").exists()
     monkeypatch.setattr(broker, "_BROKER", tmp_path)
-    monkeypatch.setattr(broker, "_CONNECTOR", tmp_path / "nowhere")
+    monkeypatch.setattr(broker, "CONNECTOR", tmp_path / "nowhere")
     assert broker.missing().startswith("Spark's Kafka connector is missing")
 
 
-def test_it_listens_on_this_machine_only(tmp_path: Path) -> None:
-    lines = broker._properties(tmp_path, 1, 2).splitlines()
+def test_it_listens_at_one_address_only(tmp_path: Path) -> None:
+    lines = broker.properties(tmp_path, "127.0.0.1", 1, 2).splitlines()
     settings = dict(line.split("=", 1) for line in lines)
     assert settings["listeners"] == "PLAINTEXT://127.0.0.1:1,CONTROLLER://127.0.0.1:2"
     assert settings["advertised.listeners"] == "PLAINTEXT://127.0.0.1:1"

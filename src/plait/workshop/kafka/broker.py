@@ -2,6 +2,7 @@
 
 It is one process, broker and controller at once (KRaft), with its files in a folder of its own. Its
 jars are those that `./dev setup --integration` fetches, as are Spark's connector and the client.
+A test cluster, whose hosts have addresses of their own, runs the same two commands on one of them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from plait.errors import MissingRequirement
 from plait.hosts.spark import java
 
 _INTEGRATION = Path(sys.prefix, "integration")
-_BROKER, _CONNECTOR = _INTEGRATION / "kafka-broker", _INTEGRATION / "kafka-connector"
+CONNECTOR = _INTEGRATION / "kafka-connector"
+_BROKER = _INTEGRATION / "kafka-broker"
+_HERE = "127.0.0.1"
 _READY_SECONDS = 120.0
 _TAIL = 2_000
 
@@ -34,7 +37,7 @@ def missing() -> str:
     """
     for what, there in (
         ("a Kafka broker is", _BROKER.is_dir()),
-        ("Spark's Kafka connector is", _CONNECTOR.is_dir()),
+        ("Spark's Kafka connector is", CONNECTOR.is_dir()),
         ("the package confluent-kafka is", find_spec("confluent_kafka") is not None),
     ):
         if not there:
@@ -44,7 +47,7 @@ def missing() -> str:
 
 def spark_settings() -> dict[str, str]:
     """What a session needs to read and write topics."""
-    return {"spark.driver.extraClassPath": f"{_CONNECTOR}/*"}
+    return {"spark.driver.extraClassPath": f"{CONNECTOR}/*"}
 
 
 @contextmanager
@@ -55,23 +58,49 @@ def running_broker(folder: Path) -> Iterator[str]:
     folder.mkdir(parents=True, exist_ok=True)
     port, controller = _free_ports()
     settings = folder / "server.properties"
-    settings.write_text(_properties(folder / "log", port, controller))
-    cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    subprocess.run(
-        [*_java(), "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(settings)],
-        check=True,
-        capture_output=True,
-    )
+    settings.write_text(properties(folder / "log", _HERE, port, controller))
+    prepare, serve = commands(settings)
+    subprocess.run(prepare, check=True, capture_output=True)
     output = folder / "broker.log"
     with output.open("wb") as log:
-        broker = subprocess.Popen([*_java(), "kafka.Kafka", str(settings)], stdout=log, stderr=log)
+        broker = subprocess.Popen(serve, stdout=log, stderr=log)
     try:
-        address = f"127.0.0.1:{port}"
+        address = f"{_HERE}:{port}"
         _wait_for(broker, address, output)
         yield address
     finally:
         broker.kill()
         broker.wait()
+
+
+def properties(log: Path, host: str, port: int, controller: int) -> str:
+    """The settings of a broker that keeps its messages in `log`."""
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{host}:{controller}",
+        "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller}",
+        "advertised.listeners": f"PLAINTEXT://{host}:{port}",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "log.dirs": str(log),
+        "auto.create.topics.enable": "false",
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def commands(settings: Path) -> tuple[list[str], list[str]]:
+    """What prepares the files of a broker with these settings, once, and what runs it."""
+    home = java.provide_java()
+    run = [str(Path(home) / "bin" / "java"), "-Xmx512m", "-cp", f"{_BROKER}/*"]
+    cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    prepare = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(settings)]
+    return [*run, *prepare], [*run, "kafka.Kafka", str(settings)]
 
 
 def make_topics(
@@ -86,38 +115,12 @@ def make_topics(
         made.result(60)
 
 
-def _java() -> list[str]:
-    home = java.provide_java()
-    return [str(Path(home) / "bin" / "java"), "-Xmx512m", "-cp", f"{_BROKER}/*"]
-
-
 def _free_ports() -> tuple[int, int]:
     """Two ports that nobody listens on."""
     with socket.socket() as one, socket.socket() as two:
         for each in (one, two):
-            each.bind(("127.0.0.1", 0))
+            each.bind((_HERE, 0))
         return one.getsockname()[1], two.getsockname()[1]
-
-
-def _properties(log: Path, port: int, controller: int) -> str:
-    here = "127.0.0.1"
-    settings = {
-        "process.roles": "broker,controller",
-        "node.id": "1",
-        "controller.quorum.voters": f"1@{here}:{controller}",
-        "listeners": f"PLAINTEXT://{here}:{port},CONTROLLER://{here}:{controller}",
-        "advertised.listeners": f"PLAINTEXT://{here}:{port}",
-        "controller.listener.names": "CONTROLLER",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-        "log.dirs": str(log),
-        "auto.create.topics.enable": "false",
-        "offsets.topic.replication.factor": "1",
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
-        "group.initial.rebalance.delay.ms": "0",
-    }
-    return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
 def _wait_for(broker: subprocess.Popen[bytes], address: str, output: Path) -> None:
