@@ -158,6 +158,7 @@ def without_java(where: Path) -> str:
     return str(where)
 
 
+@pytest.mark.integration
 def test_with_spark_and_nothing_but_python(wheel: Path, tmp_path: Path) -> None:
     """`pip install 'plait[spark,java]'` on a machine that has no Java."""
     python = str(installed(wheel, tmp_path / "env", "spark", "java"))

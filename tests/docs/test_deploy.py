@@ -35,7 +35,7 @@ def test_what_is_run_is_marked_and_what_is_not_says_why() -> None:
             assert "Not run" in section, section.splitlines()[0]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.xdist_group("spark")
 def test_the_commands_run(tmp_path: Path) -> None:
     provide_java()

@@ -179,7 +179,9 @@ class Cluster:
                 "jars": shipped.HOME / "jars",
                 "connector": broker.CONNECTOR,
             }
-            hidden = [shipped.ROOT, Path(sys.prefix)]
+            hidden = [shipped.ROOT]
+            if not Path(sys.prefix).is_relative_to(shipped.ROOT):
+                hidden.append(Path(sys.prefix))
         if name == DRIVER:
             seen |= {"shipped": self.place / "shipped", "environment": shipped.ENVIRONMENT}
             _made(self.place / name).joinpath("environment").symlink_to("/srv/environment")

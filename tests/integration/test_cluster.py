@@ -28,7 +28,7 @@ from tests.spark.three_streams import SECOND, Rows, joined
 
 _MISSING = clusters.missing()
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.integration,
     pytest.mark.xdist_group("spark"),
     pytest.mark.skipif(_MISSING is not None, reason=str(_MISSING)),
 ]

@@ -30,7 +30,7 @@ from tests.integration.kafka_broker import address, needs_kafka, received, send
 from plait.workshop.kafka.broker import make_topics
 
 __all__ = ["address"]
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark"), needs_kafka]
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("spark"), needs_kafka]
 
 _HERE = Path(__file__).parent
 _LIMIT = 900

@@ -14,7 +14,7 @@ from tests.integration.kafka_broker import address, needs_kafka, send
 from plait.workshop.kafka.broker import make_topics
 
 __all__ = ["address"]
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark"), needs_kafka]
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("spark"), needs_kafka]
 
 _PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "kafka-to-delta.md"
 _TRIES = 4

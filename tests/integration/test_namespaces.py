@@ -14,7 +14,10 @@ from tests.integration.cluster import Cluster
 from tests.integration.namespaces import Host, cut, make_switch, mend, plug, start_host
 
 _MISSING = namespaces.missing()
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(_MISSING is not None, reason=str(_MISSING))]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(_MISSING is not None, reason=str(_MISSING)),
+]
 
 _PATH = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 _CONNECT = """

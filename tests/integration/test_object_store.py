@@ -26,7 +26,7 @@ _BATCHES = 14
 _SCHEMA = pa.schema([("k", pa.int64())])
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.integration,
     pytest.mark.xdist_group("spark"),
     pytest.mark.skipif(find_spec("moto") is None, reason="moto: ./dev setup --integration"),
 ]

@@ -28,7 +28,7 @@ from plait.hosts.spark.java import provide_java
 from plait.workshop.torture.spark import sink_files
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.integration,
     pytest.mark.xdist_group("spark"),
     pytest.mark.skipif(find_spec("grpc") is None, reason="pip install 'plait[connect]'"),
 ]
