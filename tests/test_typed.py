@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -36,6 +37,14 @@ def test_frames_of_other_libraries_go_in_and_out() -> None:
     assert pa.table(found) == found.to_arrow()
     assert repr(found).startswith("Results(5 rows of k, v; ")
     assert isinstance(question, plait.Join)
+
+
+def test_polars_goes_in_and_out() -> None:
+    frame = pl.from_arrow(TABLE)
+    found = plait.join(a=frame, b=TABLE).on("k").within("1 second").select("a.k", "b.v").run()
+    told = found.to_polars()
+    assert isinstance(told, pl.DataFrame)
+    assert told.to_arrow().cast(found.table.schema).equals(found.table) and told.height == 5
 
 
 def test_relations_and_files_are_sources(tmp_path: Path) -> None:

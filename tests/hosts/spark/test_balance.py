@@ -21,11 +21,16 @@ from plait.hosts.spark.moves import Moves
 pytestmark = pytest.mark.slow
 
 
-def test_oracle_a_skewed_query_is_balanced_while_it_runs(tmp_path: Path) -> None:
+def test_oracle_a_skewed_query_is_balanced_while_it_runs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not logging.getLogger("plait").isEnabledFor(logging.INFO), "quiet by default"
     story = Story(control_in(tmp_path), BalancePolicy(), any_key)
     moves = Moves(story.join.routing, story.control, ID)
     moves.begin([g for g in range(128) if story.cluster.table.places[g] == (1,)][:56], [0])
-    story.run(36)
+    with caplog.at_level(logging.INFO, "plait"):
+        story.run(36)
+    assert "go to processor 1" in caplog.text, "and told to those who ask"
     rows = story.rows_of_last_batch()
     assert max(rows.values()) < 0.65 * sum(rows.values())
     assert "go to processor 1" in story.said() and "it paid" in story.said()

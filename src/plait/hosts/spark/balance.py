@@ -147,6 +147,8 @@ class Balancer:
         self._active = (self._active | set(wish.join)) - set(wish.leave)
         if not wish.moves:
             return
+        for reason in wish.reasons:
+            LOG.info("after batch %d: %s", self.done, reason)
         try:
             self._moves.change(begin=[Move(**asked.message()) for asked in wish.moves])
         except MoveError as error:  # somebody else has moved groups meanwhile
