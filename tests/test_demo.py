@@ -67,7 +67,7 @@ def test_the_demo_changes_its_plan_and_proves_its_answer(
     assert "The same results, every one of them." in out
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.xdist_group("spark")
 def test_the_demo_on_spark() -> None:
     command = [sys.executable, "-m", "plait", "demo", "--seconds", "4"]

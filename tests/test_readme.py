@@ -43,6 +43,7 @@ def run(text: str, folder: Path, zone: str) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    assert "execution of UDF" not in done.stderr, "the steps of Spark's workers are not shown"
     return done.stdout
 
 

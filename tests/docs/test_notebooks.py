@@ -10,7 +10,7 @@ import pytest
 from nbclient import NotebookClient
 
 NOTEBOOKS = Path(__file__).parents[2] / "docs" / "notebooks"
-ON_SPARK = pytest.mark.xdist_group("spark")
+ON_SPARK = (pytest.mark.integration, pytest.mark.xdist_group("spark"))
 
 
 @pytest.mark.slow

@@ -319,6 +319,7 @@ KILLED = [
 ]  # fmt: skip
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("site", "points"), KILLED)
 def test_oracle_applications_are_killed(
     spark: SparkSession, tmp_path: Path, site: str, points: tuple[tuple[str, int], ...]

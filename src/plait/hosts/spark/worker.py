@@ -7,16 +7,39 @@ which took longer than packing a batch. They live as long as the worker, so they
 Memory that a worker has freed is kept for the next batch, up to 128 MiB (`plait.hosts.heap`). Where
 most combinations are looked at and few become results, a third of the CPU time of a batch went into
 clearing pages that had just been given back.
+
+Before the first batch Spark runs an operator in one more process, beside the driver, whose program
+prints each of its steps to the driver's terminal. An operator of ours silences it.
 """
 
 from __future__ import annotations
 
 import gc
+import os
+import sys
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from pyspark import TaskContext
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from plait.hosts.heap import keep_freed_memory
+
+
+_SETTING_UP = "pyspark.sql.streaming.transform_with_state_driver_worker"
+
+
+class QuietOperator(StatefulProcessor):
+    """A stateful operator that arrives where Spark sets it up, and lets it do so in silence."""
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        program = getattr(sys.modules["__main__"], "__spec__", None)
+        if program is not None and program.name == _SETTING_UP:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)  # errors are told elsewhere
+            os.close(nowhere)
 
 
 @cache
