@@ -26,7 +26,6 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from plait.hosts.heap import keep_freed_memory
 
-
 _SETTING_UP = "pyspark.sql.streaming.transform_with_state_driver_worker"
 
 
