@@ -109,16 +109,17 @@ def _moved(ran: RanJob) -> list[tuple[int, int]]:
 class ProcessorOptions:
     """What can be varied."""
 
-    rows: int = 360_000
+    rows: int = 640_000
     """Rows per stream."""
     keys: int = 1_600
     """Enough for both processors to have about as many rows."""
     one_of: int = 1_000
     """How many combinations of rows with equal keys there are for each result."""
     window_seconds: int = 96
-    batches: int = 9
-    warm: int = 4
-    """Batches that do not count."""
+    batches: int = 16
+    warm: int = 10
+    """Batches that do not count: in these Java's compiler takes up to a fifth of a core, which only
+    one processor has to spare."""
     idle: int = 6
     """Further processors without a group."""
     memory: str = "3g"
