@@ -59,7 +59,12 @@ class Feed:
         from confluent_kafka import Producer
 
         # Idempotent: a broker that is slow to answer gets no row twice, and rows stay in order.
-        settings = {"bootstrap.servers": self.address, "linger.ms": 1, "enable.idempotence": True}
+        settings = {
+            "bootstrap.servers": self.address,
+            "linger.ms": 1,
+            "enable.idempotence": True,
+            "log_level": 3,  # a broker that has just started is not ready at once
+        }
         producer = Producer(settings)
         chance, owed, last = Random(self.seed), 0.0, time.monotonic()
         while not self._closed.wait(_PULSE):
