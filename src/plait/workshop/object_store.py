@@ -5,7 +5,7 @@
 It prints its port, then serves; without an address on loopback, at a port that is free. It knows
 everybody but `nobody`. `GET /__away__/30` lets it answer 503 for so many seconds, with `?control`
 about control directories only, and `GET /__requests__` tells how often it was asked about them, by
-method.
+method and folder.
 
 `./dev setup --integration` fetches what it needs: moto, and Hadoop's file system for S3.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import subprocess
 import sys
 import time
@@ -30,6 +31,7 @@ JARS = Path(sys.prefix, "integration", "jars")
 BUCKET = "bucket"
 _AWAY, _ASKED = "/__away__/", "/__requests__"
 _STRANGER = "Credential=nobody/"
+_CONTROL = re.compile(r"/plait/[^/&]*/?(?P<folder>[a-z]*)")
 
 
 def missing() -> str | None:
@@ -91,7 +93,7 @@ def be_away(end_point: str, seconds: float, *, control: bool = False) -> None:
 
 
 def requests_made(end_point: str) -> Counter[str]:
-    """How often the store was asked about control directories, by method."""
+    """How often the store was asked about control directories, by method and folder."""
     return Counter(json.load(urllib.request.urlopen(f"{end_point}{_ASKED}")))
 
 
@@ -118,12 +120,14 @@ def serve(address: str = "127.0.0.1", port: str = "0") -> None:
         if path == _ASKED:
             start("200 OK", [])
             return [json.dumps(asked).encode()]
-        control = "/plait/" in f"{path}?{environ['QUERY_STRING']}".replace("%2F", "/")
-        if control:
-            asked[str(environ["REQUEST_METHOD"])] += 1
+        about = f"{path}?{environ['QUERY_STRING']}".replace("%2F", "/")
+        control = _CONTROL.search(about)
+        if control is not None:
+            asked[f"{environ['REQUEST_METHOD']} {control['folder']}"] += 1
         if _STRANGER in environ.get("HTTP_AUTHORIZATION", ""):
             return refuse(start, "403 Forbidden", "InvalidAccessKeyId")
-        if time.monotonic() < until[False] or (control and time.monotonic() < until[True]):
+        away = until[False] if control is None else max(until.values())
+        if time.monotonic() < away:
             return refuse(start, "503 Slow Down", "SlowDown")
         found: Iterable[bytes] = store(environ, start)
         return found
