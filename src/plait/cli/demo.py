@@ -44,7 +44,7 @@ ADAPTIVE, FROZEN = "adaptive", "frozen"
 SAMPLE = 5
 MARGIN = 0.6
 """Only what pays a lot is shown: a change of plan must save this share of the CPU."""
-_PACE = 1.8
+_PACE = 2.2
 """In the hot spot a batch begins every so many seconds, as streams that flow would bring it. Groups
 move between batches that lie ahead: if one followed the other at once, many would pass first."""
 _PART = 4.0
