@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pandas as pd
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructType
 
 from plait.files.arena import Arena, Places
@@ -19,7 +19,7 @@ from plait.hosts.clock import REAL
 from plait.hosts.spark.aside import aside_columns, aside_schema, padded
 from plait.hosts.spark.control import Control
 from plait.hosts.spark.instants import with_micros
-from plait.hosts.spark.worker import QuietOperator, batch_number, settle
+from plait.hosts.spark.worker import batch_number, settle
 from plait.node.batch import Aside, batch_of_packets
 from plait.node.report import Report
 from plait.node.store import Engines, OwnEngines
@@ -145,7 +145,7 @@ def report_row(report: Report, schema: pa.Schema) -> pd.DataFrame:
     return padded({REPORT: pa.array([report.to_json()])}, 1, schema)
 
 
-class JoinOperator(QuietOperator):
+class JoinOperator(StatefulProcessor):
     """The stateful operator; one grouping key is one processor."""
 
     store: type[SparkStore] = SparkStore

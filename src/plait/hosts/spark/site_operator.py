@@ -24,7 +24,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from plait.errors import CheckpointMismatch
 from plait.files.mailboxes import REPORTS
@@ -32,7 +32,7 @@ from plait.hosts.spark.mail import ASIDE, MAIL, RESULTS, box_of, checked, digest
 from plait.hosts.spark.operator import SparkStore
 from plait.hosts.spark.site_orders import SiteOrder
 from plait.hosts.spark.site_progress import standing
-from plait.hosts.spark.worker import QuietOperator, settle
+from plait.hosts.spark.worker import settle
 from plait.node.report import add
 from plait.node.site import Site
 from plait.node.site_packets import SitePacket
@@ -60,7 +60,7 @@ class _Given:
     """That of the batch, in microseconds since 1970."""
 
 
-class SiteOperator(QuietOperator):
+class SiteOperator(StatefulProcessor):
     """The stateful operator of an application that runs sites."""
 
     store: type[SparkStore] = SparkStore

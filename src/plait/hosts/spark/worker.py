@@ -9,7 +9,8 @@ most combinations are looked at and few become results, a third of the CPU time 
 clearing pages that had just been given back.
 
 Before the first batch Spark runs an operator in one more process, beside the driver, whose program
-prints each of its steps to the driver's terminal. An operator of ours silences it.
+prints each of its steps to the driver's terminal. When it gets an operator of ours, it imports this
+module, which silences it.
 """
 
 from __future__ import annotations
@@ -17,28 +18,22 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from pyspark import TaskContext
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from plait.hosts.heap import keep_freed_memory
 
 _SETTING_UP = "pyspark.sql.streaming.transform_with_state_driver_worker"
 
 
-class QuietOperator(StatefulProcessor):
-    """A stateful operator that arrives where Spark sets it up, and lets it do so in silence."""
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.__dict__.update(state)
-        program = getattr(sys.modules["__main__"], "__spec__", None)
-        if program is not None and program.name == _SETTING_UP:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, 1)  # errors are told elsewhere
-            os.close(nowhere)
+def _silence_setting_up() -> None:
+    """If this process is the one in which Spark sets operators up, let it say nothing."""
+    program = getattr(sys.modules["__main__"], "__spec__", None)
+    if program is not None and program.name == _SETTING_UP:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)  # errors are told elsewhere
+        os.close(nowhere)
 
 
 @cache
@@ -61,3 +56,6 @@ def batch_number() -> int | None:
     context = TaskContext.get()
     found = context.getLocalProperty("streaming.sql.batchId") if context else None
     return None if found is None else int(found)
+
+
+_silence_setting_up()
