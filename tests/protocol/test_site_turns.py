@@ -36,9 +36,9 @@ class Group:
         self.flying: list[InTurn] = []
         self.chance = Random(seed)
 
-    def change(self, rate: float) -> None:
-        new = paper_setting(4, {"S1": rate}).statistics["S1"]
-        (self.planners["N1"], sent), _ = self.turns.measured(self.planners["N1"], "S1", new)
+    def change(self, rate: float, stream: str = "S1") -> None:
+        new, home = paper_setting(4, {stream: rate}).statistics[stream], self.homes[stream]
+        (self.planners[home], sent), _ = self.turns.measured(self.planners[home], stream, new)
         self.flying += sent
 
     def deliver(self, down: str = "") -> None:
@@ -80,6 +80,25 @@ def test_both_updates_end_in_the_plan_of_algorithm_1(update: UpdateWay, seed: in
         assert {p.current for p in group.planners.values()} == {wanted}
         assert {p.phase for p in group.planners.values()} == {"idle"}
     assert group.planners["N1"].turn == 2
+
+
+@pytest.mark.parametrize("update", ["central", "distributed"])
+@pytest.mark.parametrize("seed", range(8))
+def test_streams_that_change_at_once_have_one_turn_after_the_other(
+    update: UpdateWay, seed: int
+) -> None:
+    group = Group(update, seed)
+    for rates in ({"S3": 200.0, "S2": 10.0}, {"S2": 90.0, "S4": 300.0, "S1": 20.0}):
+        for stream, rate in rates.items():
+            group.change(rate, stream)
+        group.deliver()
+        adopted = {
+            s: m.me.statistics for p in group.planners.values() for s, m in p.members.items()
+        }
+        assert {s: adopted[s].rate for s in rates} == rates
+        wanted = greedy(SLOW.with_statistics(adopted))
+        assert {p.current for p in group.planners.values()} == {wanted}
+        assert {p.phase for p in group.planners.values()} == {"idle"}
 
 
 @pytest.mark.parametrize("update", ["central", _DISTRIBUTED])

@@ -104,7 +104,7 @@ class SitePlanner:
     known: Mapping[str, StreamStatistics] = field(default_factory=dict)
     """The keeper of a central update: the statistics that were last reported."""
     finished: frozenset[str] = frozenset()
-    """The keeper: who is done with the turn."""
+    """The keeper: who is done with the turn that was granted last."""
     wishes: tuple[WantPlan, ...] = ()
     """The keeper: plans that were wanted from outside and have not had their turn."""
     wish: WantPlan | None = None
@@ -161,7 +161,10 @@ class Turns:
         """
         plan = greedy(self.setting) if self.first is None else self.first
         group = _at(site, dnu.members(self.setting, plan))
-        return SitePlanner(site, plan, group, group, known=dict(self.setting.statistics))
+        # No turn has been granted, so everybody is done with the last one.
+        finished = frozenset(self.names)
+        known = dict(self.setting.statistics)
+        return SitePlanner(site, plan, group, group, known=known, finished=finished)
 
     # --- events ----------------------------------------------------------------------------------
 
@@ -301,7 +304,7 @@ class Turns:
 
     def _granted(self, planner: SitePlanner) -> Turned:
         """The keeper lets the next turn begin if the last one is over everywhere."""
-        if planner.turn and len(planner.finished) < len(self.names):
+        if len(planner.finished) < len(self.names):
             return planner, ()
         number, to = planner.turn + 1, self.names
         message: SiteMessage | None = None
