@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -39,8 +41,39 @@ def test_without_keys_the_factor_stays() -> None:
     assert measured(meter, POLICY, KNOWN)[1] == KNOWN
 
 
+def test_the_sample_does_not_depend_on_the_order_of_rows() -> None:
+    keys, random = np.arange(500, dtype=np.uint64), np.random.default_rng(1)
+    one = other = StreamMeter()
+    for second in range(4):
+        one = counted(one, POLICY, second, 500, 500, [keys])
+        other = counted(other, POLICY, second, 500, 500, [random.permutation(keys)])
+        assert one == other
+
+
+@pytest.mark.parametrize("distinct", [4, 50, 1000])
+def test_the_factor_is_that_of_the_keys_also_if_all_batches_are_alike(distinct: int) -> None:
+    keys = np.arange(1000, dtype=np.uint64) % np.uint64(distinct)
+    meter, known = StreamMeter(), replace(KNOWN, factor=1e-9)
+    for number in range(400):
+        meter = counted(meter, POLICY, 5_000 * number, 1000, 1000, [keys])
+    _, found = measured(meter, POLICY, known)
+    assert found is not None
+    assert found.factor == pytest.approx(1 / distinct, rel=0.2)
+
+
 @pytest.mark.parametrize(
-    ("field", "value"), [("interval", 0), ("sample", 0), ("patience", 0), ("update", "both")]
+    ("field", "value"),
+    [
+        ("interval", 0),
+        ("interval", 1e6),
+        ("sample", 0),
+        ("sample", 64.5),
+        ("patience", 0),
+        ("patience", 30e6),
+        ("sigmas", "3"),
+        ("threshold", float("nan")),
+        ("update", "both"),
+    ],
 )
 def test_policies_that_make_no_sense(field: str, value: object) -> None:
     with pytest.raises(PolicyError, match=field):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from plait.adapt.placement import UpdateWay
 from plait.workshop.laws.histories import History, cases, churns, crowds
-from plait.workshop.laws.site_world import assert_lawful_at_sites, marched
+from plait.workshop.laws.site_world import assert_lawful_at_sites, marched, tied
 
 SEEDS = st.integers(0, 2**32)
 
@@ -82,3 +82,10 @@ def test_oracle_one_site_hears_of_a_change_long_after_all_others(wishes: float) 
     for seed in range(8):
         changes = 0.0 if wishes else 0.3
         assert_lawful_at_sites(marched(Random(seed)), seed, changes=changes, wishes=wishes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("update", ["central", "distributed"])
+def test_oracle_attempts_at_a_step_race_with_their_rows_in_other_orders(update: UpdateWay) -> None:
+    for seed in range(2):
+        assert_lawful_at_sites(tied(Random(seed)), seed, update=update)

@@ -71,10 +71,12 @@ class PlacementPolicy:
             ("threshold", 0), ("interval", 1), ("sigmas", 0), ("sample", 1), ("patience", 1),
         ):  # fmt: skip
             value: object = getattr(self, name)
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not least <= getattr(self, name) < math.inf:
+            whole = name in ("interval", "sample", "patience")
+            number = isinstance(value, int if whole else int | float)
+            if isinstance(value, bool) or not number or not least <= getattr(self, name) < math.inf:
+                kind = "a whole number" if whole else "a number"
                 raise PolicyError(
-                    f"a policy with {name}={value!r}", remedy=f"give a number >= {least}"
+                    f"a policy with {name}={value!r}", remedy=f"give {kind} >= {least}"
                 )
 
 

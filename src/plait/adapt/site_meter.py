@@ -5,7 +5,8 @@ same after a crash, and whatever the speed of the host.
 
 *Selectivity factor.* The share of a stream's tuples that have the same key (the paper's f) is the
 chance that two of its tuples agree. New rows are compared with a small sample of earlier ones; what
-was found fades by half in each interval. A stream without keys keeps the factor it was given.
+was found fades by half in each interval. A stream without keys keeps the factor it was given. The
+sample follows from the rows and not from their order, which may differ when a step is repeated.
 
 *Chance.* Counts scatter. A rate or factor that differs from the one in effect by less than some
 standard errors is taken to be unchanged; without this a steady stream would ask for a new plan all
@@ -62,7 +63,7 @@ def counted(
     samples = meter.samples or tuple(() for _ in keys)
     same, pairs, kept = meter.same, meter.pairs, []
     for old, new in zip(samples, keys, strict=True):
-        fresh = new[-policy.sample :]
+        fresh = _drawn(new, policy.sample, newest)
         same += int((fresh[:, None] == np.array(old, np.uint64)[None, :]).sum())
         pairs += len(fresh) * len(old)
         kept.append(tuple([*old, *fresh.tolist()][-policy.sample :]))
@@ -75,6 +76,12 @@ def counted(
         rows=meter.rows + rows,
         nbytes=meter.nbytes + nbytes,
     )
+
+
+def _drawn(keys: NDArray[np.uint64], most: int, newest: int) -> NDArray[np.uint64]:
+    """Some of the keys at random, the same ones in whatever order they come."""
+    seed = [int(keys.sum(dtype=np.uint64)), newest % 2**64]
+    return np.random.default_rng(seed).choice(np.sort(keys), min(most, len(keys)), replace=False)
 
 
 def measured(

@@ -5,7 +5,9 @@ and lost; what was lost is sent again, as an at-least-once transport does. Some 
 slower than others, and of a change of the plan one site may hear when it is over for all others.
 Steps take the next rows of some streams and some of the packets. A step that crashes has no effect
 but on the processes: the site is loaded from what was committed, and the rows and packets come
-again. In the end all streams end, and the network is quiet when nothing is left to be sent.
+again. Two attempts at a step may race: each has the rows in another order, the state that counts is
+that of one, and what is sent is that of the other. In the end all streams end, and the network is
+quiet when nothing is left to be sent.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from random import Random
 
@@ -146,21 +149,27 @@ class SiteWorld:
         attempt, chance = deepcopy(self.stores[name]), self.chance
         self._migrate(name)
         wishes = self._heard_by(name)
-        outcome = self.sites[name].step(
-            rows,
-            packets,
+        step = partial(
+            Site.step,
+            packets=packets,
             now=chance.choice((0, 0, 0, chance.randrange(100))),
             beat=chance.random() < 0.1,
             ended=ended,
             wishes=wishes,
             token=str(next(self._tokens)),
-            store=attempt,
         )
+        outcome = step(self.sites[name], rows, store=attempt)
         if chance.random() < 0.15:
             self.crashes += 1
             self.network += packets
             self._reload(name)
             return False
+        if self._change is None and chance.random() < 0.2:
+            attempt, first = deepcopy(self.stores[name]), self.sites[name]
+            self.sites[name] = Site.load(self.setup, name, attempt)
+            other = step(self.sites[name], self._disordered(rows), store=attempt)
+            assert self.sites[name].header == first.header, f"attempts at {name} differ"
+            assert _numbered(other) == _numbered(outcome), f"attempts at {name} send other packets"
         self.stores[name] = attempt
         self._heard[name] += len(wishes)
         self._commit(name, outcome)
@@ -168,6 +177,15 @@ class SiteWorld:
         if chance.random() < 0.1:
             self._reload(name)
         return True
+
+    def _disordered(self, rows: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        """The same rows in another order."""
+        found = {}
+        for stream, table in rows.items():
+            order = [*range(table.num_rows)]
+            self.chance.shuffle(order)
+            found[stream] = table.take(order) if order else table
+        return found
 
     def _commit(self, name: str, outcome: SiteOutcome) -> None:
         schema = self.setup.query.schema
@@ -255,6 +273,10 @@ class SiteWorld:
         planners = [site.planning.planner for site in self.sites.values() if site.planning]
         heard = all(number == len(self._wishes) for number in self._heard.values())
         return heard and all(p.done and not p.wanted and not p.wishes for p in planners)
+
+
+def _numbered(outcome: SiteOutcome) -> list[tuple[str, int]]:
+    return [(packet.target, packet.number) for packet in outcome.packets]
 
 
 def assert_agreed(world: SiteWorld) -> None:
@@ -361,6 +383,23 @@ def marched(chance: Random) -> History:
     )
     batches: tuple[Batch, ...] = tuple(
         {name: [{"ts": number * tick, "k": 1}]} for number in range(24) for name in query.names
+    )
+    return History(replace(query, streams=streams), batches)
+
+
+def tied(chance: Random) -> History:
+    """Streams with few keys whose rows come several at a time, all of them at one instant."""
+    query = clique(3)
+    tick = query.bounds.widest
+    streams = tuple(replace(stream, delay=4 * tick) for stream in query.streams)
+    batches: tuple[Batch, ...] = tuple(
+        {
+            name: [
+                {"ts": number * tick, "k": chance.randrange(3)} for _ in range(chance.randint(1, 6))
+            ]
+        }
+        for number in range(16)
+        for name in query.names
     )
     return History(replace(query, streams=streams), batches)
 
