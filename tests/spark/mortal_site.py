@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from plait.hosts.spark import site_operator
 from plait.hosts.spark.operator import SparkStore
-from plait.hosts.spark.site_operator import _SITES, SiteOperator
 
 
 def obey(folder: str, point: str) -> None:
@@ -22,7 +22,7 @@ def obey(folder: str, point: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class MortalSite(SiteOperator):
+class MortalSite(site_operator.SiteOperator):
     """The operator, with orders in a folder."""
 
     deaths = ""
@@ -37,7 +37,8 @@ class MortalSite(SiteOperator):
         yield from super().handleInputRows(key, rows, timerValues)
         name = self._keys[int(key[0])]
         obey(self.deaths, "mail-handed-over")
-        site = next(site for site in reversed(_SITES.values()) if site.name == name)
+        # By its module: this one travels by value, and a copy of the sites would be empty.
+        site = next(s for s in reversed(site_operator._SITES.values()) if s.name == name)
         if site.planning is not None:
             obey(self.deaths, f"{name}-{site.planning.planner.phase}")
 

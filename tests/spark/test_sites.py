@@ -266,7 +266,8 @@ def test_oracle_the_worker_of_a_site_is_killed_while_the_plan_changes(
     assert deaths == len(PHASES) - len(list(orders.iterdir())) >= 2
     assert running.found(spark) == feeds.wanted(placed)
     last = running.parts[0].progress(running.box)
-    assert {told.last["follows"] for told in last.sites.values()} == {1}
+    (number,) = {told.last["follows"] for told in last.sites.values()}
+    assert number >= 1, "the plan has changed, everywhere to the same one"
 
 
 @contextmanager
