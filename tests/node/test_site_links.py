@@ -8,12 +8,13 @@ import pytest
 
 from plait.errors import CheckpointMismatch, SiteError, SourceError
 from plait.node.site_links import SiteLinks
-from plait.node.site_packets import SiteNews, SitePacket, encode_news
+from plait.node.site_packets import SiteNews, SitePacket, Way, encode_news
 from plait.node.site_rows import ShippedRows
 from plait.node.site_store import SegmentChanges
 from plait.plan.examples import clique
 
 SHIPPED = ShippedRows(clique(2))
+A, B = Way("rows", "a"), Way("rows", "b")
 
 
 def links(me: str, other: str) -> SiteLinks:
@@ -23,7 +24,7 @@ def links(me: str, other: str) -> SiteLinks:
 @pytest.mark.parametrize("seed", range(10))
 def test_any_order_and_repeats_come_in_once_and_in_order(seed: int) -> None:
     chance, a, b = Random(seed), links("a", "b"), links("b", "a")
-    sent = [a.send("b", SiteNews(clock)) for clock in range(1, 9)]
+    sent = [a.send(B, SiteNews(clock)) for clock in range(1, 9)]
     given = sent * 2
     chance.shuffle(given)
     clocks: list[int] = []
@@ -31,7 +32,7 @@ def test_any_order_and_repeats_come_in_once_and_in_order(seed: int) -> None:
         some, given = given[:3], given[3:]
         clocks += [news.clock for _, news in b.take_in(some)]
     assert clocks == list(range(1, 9))
-    assert b.states["a"].received == 8
+    assert b.states[A].received == 8
     assert a.outstanding() == sent
     a.take_in(b.acknowledge())
     assert not a.outstanding()
@@ -40,18 +41,35 @@ def test_any_order_and_repeats_come_in_once_and_in_order(seed: int) -> None:
 
 def test_an_answer_acknowledges() -> None:
     a, b = links("a", "b"), links("b", "a")
-    b.take_in([a.send("b", SiteNews(1))])
-    a.take_in([b.send("a", SiteNews(2))])
+    b.take_in([a.send(B, SiteNews(1))])
+    a.take_in([b.send(A, SiteNews(2))])
     assert not a.outstanding()
     assert not b.acknowledge()
     assert [p.number for p in a.acknowledge()] == [0]
+
+
+def test_messages_do_not_wait_for_rows_nor_tell_clocks() -> None:
+    a, b = links("a", "b"), links("b", "a")
+    rows = [a.send(B, SiteNews(clock)) for clock in (1, 2)]
+    message = a.send(Way("messages", "b"), SiteNews(asking=True))
+    assert (rows[-1].number, message.number) == (2, 1)
+    assert [news.asking for _, news in b.take_in([rows[1], message])] == [True]
+    assert b.clock("a") == 0
+    assert [news.clock for _, news in b.take_in([message, rows[0]])] == [1, 2]
+    assert b.clock("a") == 2
+    told = b.acknowledge()
+    assert {packet.channel for packet in told} == {"rows", "messages"}
+    a.take_in(told[:1])
+    assert len(a.outstanding()) in (1, 2), "what was acknowledged in one channel counts there"
+    a.take_in(told)
+    assert not a.outstanding()
 
 
 def test_a_clock_is_asked_for_once() -> None:
     a, b = links("a", "b"), links("b", "a")
     assert a.asked("b", 5)
     assert not a.asked("b", 5)
-    a.take_in([b.send("a", SiteNews(9))])
+    a.take_in([b.send(A, SiteNews(9))])
     assert not a.asked("b", 9)
     assert a.asked("b", 10)
 
@@ -66,4 +84,4 @@ def test_what_is_refused() -> None:
         a.take_in([SitePacket("b", "a", 1, b"x")])
     with pytest.raises(CheckpointMismatch, match=r"has taken in packet 7 .* which has sent 0"):
         a.take_in([SitePacket("b", "a", 1, encode_news(SiteNews(received=7), SHIPPED))])
-    assert a.states["b"].received == 0
+    assert a.states[B].received == 0

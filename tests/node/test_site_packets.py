@@ -36,18 +36,30 @@ def draft() -> PacketDraft:
 
 
 def test_news_come_out_as_they_went_in() -> None:
-    news = draft().news(7, ((LEG, 99),))
-    assert decode_news(encode_news(news, SHIPPED), SHIPPED) == news
+    for news in (draft().rows(7, ((LEG, 99),)), draft().urgent()):
+        assert news is not None
+        assert decode_news(encode_news(news, SHIPPED), SHIPPED) == news
+
+
+def test_what_overtakes_rows() -> None:
+    rows, urgent = draft().rows(7, ()), draft().urgent()
+    assert urgent is not None
+    assert (rows.messages, urgent.messages) == ((), tuple(draft().messages))
+    assert [request.upto for request in rows.requests] == [9], "for rows that have been sent before"
+    assert [request.upto for request in urgent.requests] == [None]
+    assert PacketDraft(wanted=True).urgent() is None
 
 
 @pytest.mark.parametrize("cut", [1, 20, -1])
 def test_a_packet_that_was_cut_off_is_refused(cut: int) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
-        decode_news(encode_news(draft().news(7, ()), SHIPPED)[:cut], SHIPPED)
+        decode_news(encode_news(draft().rows(7, ()), SHIPPED)[:cut], SHIPPED)
 
 
 def test_an_unknown_message_is_refused() -> None:
-    body = encode_news(draft().news(7, ()), SHIPPED).replace(b"LocalReady", b"LocalRheum")
+    news = draft().urgent()
+    assert news is not None
+    body = encode_news(news, SHIPPED).replace(b"LocalReady", b"LocalRheum")
     with pytest.raises(SourceError, match="LocalRheum"):
         decode_news(body, SHIPPED)
 
@@ -56,3 +68,4 @@ def test_a_draft_goes_if_something_is_said() -> None:
     assert draft().said
     assert PacketDraft(wanted=True).said
     assert not PacketDraft(frontiers={LEG: 1}).said
+    assert not PacketDraft(messages=draft().messages).said, "rows do not"

@@ -65,6 +65,7 @@ from plait.node.site_packets import (
     ShipmentKind,
     SiteNews,
     SitePacket,
+    Way,
     WindowRequest,
 )
 from plait.node.site_planning import SitePlanning
@@ -339,7 +340,7 @@ class Site:
     def _complete(self, stream: int) -> int:
         """The stamp up to which the window of a stream is complete here."""
         home = self.setup.sites.homes[stream][1]
-        return self.clock if home == self.name else self.links.states[home].clock
+        return self.clock if home == self.name else self.links.clock(home)
 
     def _join(self, run: LegRun, outcome: SiteOutcome) -> None:
         """Join what can be joined at a leg, ship what was found, and keep the others."""
@@ -399,22 +400,18 @@ class Site:
 
     def _sent(self, outcome: SiteOutcome) -> list[SitePacket]:
         """The packets of this step, with frontiers where those have moved."""
-        packets = []
         for target, draft in self._drafts.items():
             moved = {
                 leg: time
                 for leg, time in draft.frontiers.items()
                 if time > self._told.get(leg, BEFORE_ALL_TIMES)
             }
-            far = any(self._is_far(leg, time) for leg, time in moved.items())
-            if not (draft.said or far):
-                continue
-            self._told |= moved
-            news = draft.news(self.clock, tuple(moved.items()))
-            packets.append(self.links.send(target, news))
-            outcome.news[target] = news
-            outcome.report.sent_bytes[target] = len(packets[-1].body)
-        return packets
+            if draft.said or any(self._is_far(leg, time) for leg, time in moved.items()):
+                self._told |= moved
+                outcome.news[Way("rows", target)] = draft.rows(self.clock, tuple(moved.items()))
+            if (urgent := draft.urgent()) is not None:
+                outcome.news[Way("messages", target)] = urgent
+        return [self.links.send(way, news) for way, news in outcome.news.items()]
 
     def _is_far(self, leg: LegKey, time: int) -> bool:
         """Whether a frontier has moved so far that it is told for its own sake."""

@@ -88,6 +88,8 @@ def complete(
     report.probes, report.matches, report.compared = done
     report.clock = site.clock
     report.results = sum(rows.num_rows for rows in outcome.results)
+    for packet in outcome.packets:
+        add(report.sent_bytes, packet.target, len(packet.body))
     names = site.query.names
     report.windows = {names[stream]: len(window) for stream, window in site.windows.kept.items()}
     report.waiting = sum(item.rows.num_rows for run in site.runs.values() for item in run.waiting)

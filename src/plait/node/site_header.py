@@ -13,7 +13,7 @@ from typing import Any
 
 from plait.errors import CheckpointDamaged, CheckpointMismatch, SiteError
 from plait.node.site_migration import PlanEras
-from plait.node.site_packets import LegKey
+from plait.node.site_packets import LegKey, Way
 from plait.plan.sites import Jep, Sites
 from plait.plan.sites_serde import from_dict, to_dict
 
@@ -22,7 +22,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class SiteLinkState:
-    """What a site knows of the packets between itself and another one."""
+    """What a site knows of the packets between itself and another one, in one channel."""
 
     sent: int = 0
     """The number of the last packet to it."""
@@ -55,7 +55,7 @@ class SiteHeader:
     """Whether its streams have ended."""
     items: int = 0
     """Sets of tuples that have waited so far; their segments are numbered."""
-    links: Mapping[str, SiteLinkState] = field(default_factory=dict)
+    links: Mapping[Way, SiteLinkState] = field(default_factory=dict)
     frontiers: Mapping[LegKey, int] = field(default_factory=dict)
     """For the legs here, the event time that no head to come is before."""
     told: Mapping[LegKey, int] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class SiteHeader:
                 **plain,
                 "plans": {str(n): to_dict(self.sites, jep) for n, jep in self.plans.items()},
                 "newest": dict(self.newest),
-                "links": {site: asdict(link) for site, link in self.links.items()},
+                "links": [[*way, asdict(link)] for way, link in self.links.items()],
                 "frontiers": [[*leg, time] for leg, time in self.frontiers.items()],
                 "eras": self.eras.to_dict(),
                 "told": [[*leg, time] for leg, time in self.told.items()],
@@ -117,7 +117,7 @@ class SiteHeader:
                 {str(stream): int(time) for stream, time in given["newest"].items()},
                 bool(given["ended"]),
                 int(given["items"]),
-                {site: SiteLinkState(**link) for site, link in given["links"].items()},
+                {Way(c, site): SiteLinkState(**link) for c, site, link in given["links"]},
                 _by_leg(given["frontiers"]),
                 _by_leg(given["told"]),
                 PlanEras.from_dict(given["eras"]),

@@ -1,13 +1,15 @@
 """The links of a site: every packet is taken in once and in order, whatever the network does.
 
 *Correct output.* What `take_in` returns over all calls are the packets that each other site has
-sent, each once, in the order of their numbers, as long as every packet comes at least once.
+sent, each once, in the order of their numbers in their channel, as long as every packet comes at
+least once. Channels do not wait for each other.
 
 *Invariants.* A packet with a number is in the outbox, and so in the store, until the other site has
 acknowledged it; one that came before its turn waits in the store, too. An acknowledgement says how
 far packets were taken in, so it holds whenever it comes, and the newest says all.
 
-*Cost.* One packet per step and target, and one that only acknowledges where nothing else is said.
+*Cost.* One packet per step, target and channel, if there is something to say there, and one that
+only acknowledges where nothing else is said.
 """
 
 from __future__ import annotations
@@ -17,9 +19,20 @@ from dataclasses import replace
 
 from plait.errors import CheckpointMismatch, SiteError, did_you_mean
 from plait.node.site_header import SiteLinkState
-from plait.node.site_packets import RowWriter, SiteNews, SitePacket, decode_news, encode_news
-from plait.node.site_store import EARLY, OUTBOX, SegmentChanges
+from plait.node.site_packets import (
+    Channel,
+    RowWriter,
+    SiteNews,
+    SitePacket,
+    Way,
+    decode_news,
+    encode_news,
+)
+from plait.node.site_store import EARLY, EARLY_MESSAGES, OUTBOX, OUTBOX_MESSAGES, SegmentChanges
 from plait.node.store import lane_of
+
+_OUTBOXES: dict[Channel, int] = {"rows": OUTBOX, "messages": OUTBOX_MESSAGES}
+_EARLY: dict[Channel, int] = {"rows": EARLY, "messages": EARLY_MESSAGES}
 
 
 class SiteLinks:
@@ -30,100 +43,110 @@ class SiteLinks:
         me: str,
         names: Iterable[str],
         changes: SegmentChanges,
-        states: Mapping[str, SiteLinkState],
+        states: Mapping[Way, SiteLinkState],
         shipped: RowWriter,
     ) -> None:
         self.me = me
         self._names = tuple(names)
         self._changes = changes
         self._shipped = shipped
-        self._outbox: dict[str, dict[int, bytes]] = {name: {} for name in self._names}
-        self._early: dict[str, dict[int, bytes]] = {name: {} for name in self._names}
-        self.states = {name: states.get(name, SiteLinkState()) for name in self._names}
-        self.unacknowledged: set[str] = set()
-        """The sites that have sent something since they were last told what has come."""
+        ways = [Way(channel, name) for channel in _OUTBOXES for name in self._names]
+        self._outbox: dict[Way, dict[int, bytes]] = {way: {} for way in ways}
+        self._early: dict[Way, dict[int, bytes]] = {way: {} for way in ways}
+        self.states = {way: states.get(way, SiteLinkState()) for way in ways}
+        self.unacknowledged: set[Way] = set()
+        """Where something has come since it was last told what has come."""
 
     def restore(self, kind: int, site: int, number: int, body: bytes) -> None:
         """Have a packet of the store again."""
-        (self._outbox if kind == OUTBOX else self._early)[self._names[site]][number] = body
+        for kinds, packets in ((_OUTBOXES, self._outbox), (_EARLY, self._early)):
+            for channel, its in kinds.items():
+                if its == kind:
+                    packets[Way(channel, self._names[site])][number] = body
 
     def take_in(self, packets: Iterable[SitePacket]) -> list[tuple[str, SiteNews]]:
         """What the packets bring, in order; what comes before its turn waits, repeats are ignored.
 
-        The state of a link has the clock of the last packet that was taken in.
+        The state of a channel has the clock of the last packet that was taken in.
         """
         given = [(packet, self._checked(packet)) for packet in packets]
-        read = {(packet.origin, packet.number): news for packet, news in given}
+        read = {(_way_from(packet), packet.number): news for packet, news in given}
         found = []
         for packet, news in given:
-            origin = packet.origin
-            self._acknowledged(origin, news.received)
+            way = _way_from(packet)
+            self._acknowledged(way, news.received)
             if not packet.number:
                 continue
-            self.unacknowledged.add(origin)
-            if packet.number <= self.states[origin].received:
+            self.unacknowledged.add(way)
+            if packet.number <= self.states[way].received:
                 continue
-            early = self._early[origin]
+            early, lane = self._early[way], self._lane(way, _EARLY)
             if packet.number not in early:
                 early[packet.number] = packet.body
-                lane = self._lane(origin, EARLY)
                 self._changes.add(packet.number, lane, 0, packet.body)
-            while (number := self.states[origin].received + 1) in early:
+            while (number := self.states[way].received + 1) in early:
                 body = early.pop(number)
-                following = read.get((origin, number)) or decode_news(body, self._shipped)
-                self._changes.remove(number, self._lane(origin, EARLY))
-                state = self.states[origin]
-                self.states[origin] = replace(state, received=number, clock=following.clock)
-                found.append((origin, following))
+                following = read.get((way, number)) or decode_news(body, self._shipped)
+                self._changes.remove(number, lane)
+                state = self.states[way]
+                self.states[way] = replace(state, received=number, clock=following.clock)
+                found.append((packet.origin, following))
         return found
 
-    def send(self, target: str, news: SiteNews) -> SitePacket:
+    def send(self, way: Way, news: SiteNews) -> SitePacket:
         """A packet with the next number, kept until it is acknowledged."""
-        state = self.states[target]
+        state = self.states[way]
         number = state.sent + 1
-        self.states[target] = replace(state, sent=number)
+        self.states[way] = replace(state, sent=number)
         body = encode_news(replace(news, received=state.received), self._shipped)
-        self._outbox[target][number] = body
-        self._changes.add(number, self._lane(target, OUTBOX), 0, body)
-        self.unacknowledged.discard(target)
-        return SitePacket(self.me, target, number, body)
+        self._outbox[way][number] = body
+        self._changes.add(number, self._lane(way, _OUTBOXES), 0, body)
+        self.unacknowledged.discard(way)
+        return self._packet(way, number, body)
 
     def acknowledge(self) -> list[SitePacket]:
         """Packets that only say what has come, to those who have not been told otherwise."""
         due, self.unacknowledged = sorted(self.unacknowledged), set()
-        told = {site: SiteNews(received=self.states[site].received) for site in due}
+        told = {way: SiteNews(received=self.states[way].received) for way in due}
         return [
-            SitePacket(self.me, site, 0, encode_news(news, self._shipped))
-            for site, news in told.items()
+            self._packet(way, 0, encode_news(news, self._shipped)) for way, news in told.items()
         ]
 
     def outstanding(self) -> list[SitePacket]:
         """The packets that nobody has acknowledged so far, in order."""
         return [
-            SitePacket(self.me, target, number, body)
-            for target, bodies in self._outbox.items()
+            self._packet(way, number, body)
+            for way, bodies in self._outbox.items()
             for number, body in sorted(bodies.items())
         ]
 
+    def clock(self, site: str) -> int:
+        """The clock up to which all rows of a site have come."""
+        return self.states[Way("rows", site)].clock
+
     def asked(self, site: str, clock: int) -> bool:
         """Note that a site is to reach a clock; whether it has to be asked for that."""
-        state = self.states[site]
+        way = Way("rows", site)
+        state = self.states[way]
         if clock <= max(state.asked, state.clock):
             return False
-        self.states[site] = replace(state, asked=clock)
+        self.states[way] = replace(state, asked=clock)
         return True
 
-    def _acknowledged(self, site: str, number: int) -> None:
-        state, outbox = self.states[site], self._outbox[site]
+    def _packet(self, way: Way, number: int, body: bytes) -> SitePacket:
+        return SitePacket(self.me, way.site, number, body, way.channel)
+
+    def _acknowledged(self, way: Way, number: int) -> None:
+        state, outbox = self.states[way], self._outbox[way]
         if number <= state.acknowledged:
             return
         for gone in range(state.acknowledged + 1, number + 1):
             del outbox[gone]
-            self._changes.remove(gone, self._lane(site, OUTBOX))
-        self.states[site] = replace(state, acknowledged=number)
+            self._changes.remove(gone, self._lane(way, _OUTBOXES))
+        self.states[way] = replace(state, acknowledged=number)
 
-    def _lane(self, site: str, kind: int) -> int:
-        return lane_of(self._names.index(site), kind)
+    def _lane(self, way: Way, kinds: Mapping[Channel, int]) -> int:
+        return lane_of(self._names.index(way.site), kinds[way.channel])
 
     def _checked(self, packet: SitePacket) -> SiteNews:
         """What is in a packet that may be taken in."""
@@ -132,16 +155,20 @@ class SiteLinks:
                 f"a packet for {packet.target!r} has come to {self.me!r}",
                 remedy="deliver packets to the site that they name",
             )
-        if packet.origin not in self.states:
+        if packet.origin not in self._names:
             raise SiteError(
                 f"a packet has come from an unknown site {packet.origin!r}",
                 remedy=did_you_mean(packet.origin, self._names),
             )
-        news = decode_news(packet.body, self._shipped)
-        if news.received > self.states[packet.origin].sent:
+        news, sent = decode_news(packet.body, self._shipped), self.states[_way_from(packet)].sent
+        if news.received > sent:
             raise CheckpointMismatch(
                 f"{packet.origin!r} has taken in packet {news.received} from {self.me!r}, which "
-                f"has sent {self.states[packet.origin].sent}: their states do not belong together",
+                f"has sent {sent}: their states do not belong together",
                 remedy="start all sites from the states of one run, or all of them anew",
             )
         return news
+
+
+def _way_from(packet: SitePacket) -> Way:
+    return Way(packet.channel, packet.origin)

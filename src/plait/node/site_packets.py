@@ -1,9 +1,13 @@
 """Packets between sites: what one site sends another in one step, as one binary value.
 
-A packet names its origin, its target and its number on that link; hosts carry it and need not look
-inside. Packets with a number are kept by the sender until the receiver has acknowledged them, and
-taken in by the receiver once each and in the order of numbers, whatever order they come in. Number
-0 is for packets that only acknowledge: nobody misses them.
+A packet names its origin, its target, its channel and its number there; hosts carry it and need not
+look inside. Packets with a number are kept by the sender until the receiver has acknowledged them,
+and taken in by the receiver once each and in the order of numbers, whatever order they come in.
+Number 0 is for packets that only acknowledge: nobody misses them.
+
+Two sites have two *channels*. Rows, and what is said about rows to come, keep their order. Messages
+about plans keep theirs, and overtake rows: a plan is changed because links are slow, so it must not
+wait for what is queued there.
 """
 
 from __future__ import annotations
@@ -22,6 +26,14 @@ VERSION = 1
 _LENGTH_BYTES = 4
 
 ShipmentKind: TypeAlias = Literal["stream", "tuples", "results", "window"]
+Channel: TypeAlias = Literal["rows", "messages"]
+
+
+class Way(NamedTuple):
+    """A channel between a site and another one."""
+
+    channel: Channel
+    site: str
 
 
 class SitePacket(NamedTuple):
@@ -30,8 +42,9 @@ class SitePacket(NamedTuple):
     origin: str
     target: str
     number: int
-    """From 1 on, without gaps; 0 if it only acknowledges."""
+    """From 1 on in its channel, without gaps; 0 if it only acknowledges."""
     body: bytes
+    channel: Channel = "rows"
 
 
 class LegKey(NamedTuple):
@@ -75,7 +88,7 @@ class SiteNews:
     clock: int = 0
     """The sender's clock: it has sent all rows with this stamp or an earlier one."""
     received: int = 0
-    """The last packet in the other direction that it has taken in."""
+    """The last packet in the other direction that it has taken in, in the same channel."""
     asking: bool = False
     """Whether it waits for the receiver's clock to pass its own."""
     frontiers: tuple[tuple[LegKey, int], ...] = ()
@@ -100,21 +113,24 @@ class PacketDraft:
 
     @property
     def said(self) -> bool:
-        """Whether it has to go, also if no frontier has moved far."""
-        full = bool(self.shipments or self.requests or self.messages)
-        return full or self.asking or self.wanted
+        """Whether rows have to go, also if no frontier has moved far."""
+        return bool(self.shipments or self._behind_rows) or self.asking or self.wanted
 
-    def news(self, clock: int, frontiers: tuple[tuple[LegKey, int], ...]) -> SiteNews:
-        """What it says at a clock, with the frontiers that have moved."""
-        return SiteNews(
-            clock,
-            0,
-            self.asking,
-            frontiers,
-            tuple(self.shipments),
-            tuple(self.requests),
-            tuple(self.messages),
-        )
+    @property
+    def _behind_rows(self) -> tuple[WindowRequest, ...]:
+        """A holder may send what it keeps up to a stamp when the rows before that have come."""
+        return tuple(request for request in self.requests if request.upto is not None)
+
+    def rows(self, clock: int, frontiers: tuple[tuple[LegKey, int], ...]) -> SiteNews:
+        """What it says of rows at a clock, with the frontiers that have moved."""
+        return SiteNews(clock, 0, self.asking, frontiers, tuple(self.shipments), self._behind_rows)
+
+    def urgent(self) -> SiteNews | None:
+        """What it says about plans, if it does."""
+        requests = tuple(request for request in self.requests if request.upto is None)
+        if not (requests or self.messages):
+            return None
+        return SiteNews(requests=requests, messages=tuple(self.messages))
 
 
 class RowWriter(Protocol):

@@ -11,7 +11,7 @@ import pyarrow as pa
 from plait.adapt.placement import PlacementPolicy
 from plait.errors import SiteError
 from plait.node.batch import Aside
-from plait.node.site_packets import SiteNews, SitePacket
+from plait.node.site_packets import SiteNews, SitePacket, Way
 from plait.optimize.site_cost import HASH, JoinPrices, SiteSetting, StreamStatistics
 from plait.optimize.site_greedy import greedy
 from plait.plan.site_legs import site_part
@@ -153,7 +153,7 @@ class SiteReport:
     compared: int = 0
     """Pairs that nested loops over the windows would have looked at, as in the paper's cost."""
     sent_bytes: dict[str, int] = field(default_factory=dict)
-    """Bytes of the packets to each other site."""
+    """Bytes of the packets to each other site, acknowledgements included."""
     windows: dict[str, int] = field(default_factory=dict)
     """Rows of each window that is kept here."""
     waiting: int = 0
@@ -184,5 +184,5 @@ class SiteOutcome:
     results: list[pa.RecordBatch] = field(default_factory=list)
     aside: list[Aside] = field(default_factory=list)
     packets: list[SitePacket] = field(default_factory=list)
-    news: dict[str, SiteNews] = field(default_factory=dict)
-    """What the numbered packet to each site says, for hosts that look inside."""
+    news: dict[Way, SiteNews] = field(default_factory=dict)
+    """What the numbered packets say, for hosts that look inside."""

@@ -6,7 +6,8 @@ Segments are numbered within lanes (`plait.node.store`):
 - `WAITING`: composite tuples that wait for a window to be complete;
 - `OUTBOX`: packets that were not acknowledged so far;
 - `EARLY`: packets that came before their turn;
-- `HELD`: heads that wait until it is known which plan they follow.
+- `HELD`: heads that wait until it is known which plan they follow;
+- `OUTBOX_MESSAGES`, `EARLY_MESSAGES`: the same as `OUTBOX` and `EARLY`, for messages about plans.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable
 
 from plait.node.store import Store
 
-WINDOW, WAITING, OUTBOX, EARLY, HELD = range(5)
+WINDOW, WAITING, OUTBOX, EARLY, HELD, OUTBOX_MESSAGES, EARLY_MESSAGES = range(7)
 
 
 class SegmentChanges:

@@ -37,6 +37,7 @@ MAIL = (
     StructType()
     .add("question", StringType())
     .add("origin", StringType())
+    .add("channel", StringType())
     .add("number", LongType())
     .add("digest", BinaryType())
     .add("body", BinaryType())

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -33,7 +33,6 @@ from plait.hosts.spark.operator import SparkStore
 from plait.hosts.spark.site_orders import SiteOrder
 from plait.hosts.spark.site_progress import standing
 from plait.hosts.spark.worker import settle
-from plait.node.report import add
 from plait.node.site import Site
 from plait.node.site_packets import SitePacket
 from plait.node.site_setup import SiteOutcome, SiteSetup
@@ -126,29 +125,26 @@ class SiteOperator(StatefulProcessor):
                 else:
                     digest = bytes(row.digest)
                     body = checked(self._question, str(row.question), origin, digest, body)
-                    given.packets.append(SitePacket(origin, name, int(row.number), body))
+                    given.packets.append(
+                        SitePacket(origin, name, int(row.number), body, row.channel)
+                    )
         return given
 
     def _mail(self, site: Site, outcome: SiteOutcome, followed: int | None) -> pd.DataFrame:
         """What comes out of a step, as rows for the sink."""
-        report, sent = outcome.report, _bytes_by_target(outcome.packets)
-        about = {**asdict(report), "sent_bytes": sent, **standing(site, followed)}
-        made = [(box_of(p.target), p.origin, p.number, p.body) for p in outcome.packets]
-        made += [(RESULTS, site.name, report.step, encode_rows(rows)) for rows in outcome.results]
-        made += [(ASIDE, a.reason, a.stream, encode_rows(a.rows)) for a in outcome.aside]
-        made.append((REPORTS, site.name, report.step, json.dumps(about).encode()))
+        report = outcome.report
+        about = {**asdict(report), **standing(site, followed)}
+        made: list[tuple[str, str, str | None, int, bytes]] = [
+            (box_of(p.target), p.origin, p.channel, p.number, p.body) for p in outcome.packets
+        ]
+        for rows in outcome.results:
+            made.append((RESULTS, site.name, None, report.step, encode_rows(rows)))
+        made += [(ASIDE, a.reason, None, a.stream, encode_rows(a.rows)) for a in outcome.aside]
+        made.append((REPORTS, site.name, None, report.step, json.dumps(about).encode()))
         return pd.DataFrame(
             [
-                (self._question, origin, number, digest_of(body), body, box)
-                for box, origin, number, body in made
+                (self._question, origin, channel, number, digest_of(body), body, box)
+                for box, origin, channel, number, body in made
             ],
             columns=MAIL.names,
         )
-
-
-def _bytes_by_target(packets: Iterable[SitePacket]) -> dict[str, int]:
-    """What a step sends to each other site, acknowledgements included."""
-    found: dict[str, int] = {}
-    for packet in packets:
-        add(found, packet.target, len(packet.body))
-    return found

@@ -77,6 +77,7 @@ _INPUT = (
     .add("kind", StringType())
     .add("question", StringType())
     .add("origin", StringType())
+    .add("channel", StringType())
     .add("number", LongType())
     .add("digest", BinaryType())
     .add("body", BinaryType())

@@ -5,8 +5,9 @@ takes as long as the paper's nested loops would: so much for each pair that they
 each tuple that enters a window (`plait.optimize.site_cost`). Nobody executes these loops.
 
 *Links* have a latency and a rate of their own. A packet waits for the one before it, takes its
-bytes over the rate, and arrives a latency later. By default its bytes are those of its body; with
-`tuple_bytes` they are those of its tuples, as in the paper's cost model. Results cost nothing.
+bytes over the rate, and arrives a latency later. Messages about plans wait for other messages only,
+and rows for both. By default the bytes of a packet are those of its body; with `tuple_bytes` they
+are those of its tuples, as in the paper's cost model. Results cost nothing.
 
 *Entries* say what was spent and when: work, data (tuples), windows (copies), and messages of plan
 changes by their kind. The cost of what is sent is T(x) = latency + bytes / rate; messages count as
@@ -29,7 +30,7 @@ from plait.engine.times import AFTER_ALL_TIMES
 from plait.hosts.virtual.machines import Machine
 from plait.hosts.virtual.timeline import Timeline
 from plait.node.site import Site
-from plait.node.site_packets import Shipment, SiteNews, SitePacket
+from plait.node.site_packets import Channel, Shipment, SiteNews, SitePacket, Way
 from plait.node.site_setup import SiteOutcome, SiteReport, SiteSetup
 from plait.plan.sites import Jep
 from plait.protocol.site_messages import kind_of
@@ -110,7 +111,7 @@ class VirtualSites:
         self._tuple_bytes = tuple_bytes
         self._inboxes = {name: _Inbox() for name in names}
         self._links = {(link.origin, link.target): link for link in setup.sites.links}
-        self._busy: dict[tuple[str, str], float] = {}
+        self._busy: dict[tuple[str, str, Channel], float] = {}
 
     def arrive(self, time: float, stream: str, rows: pa.Table) -> None:
         """Rows of a stream arrive at its home."""
@@ -153,7 +154,8 @@ class VirtualSites:
             self._numbers[name] = number
             self.switches.append(PlanSwitch(now, name, self.sites[name].plans[number]))
         for packet in outcome.packets:
-            news = outcome.news[packet.target] if packet.number else SiteNews()
+            way = Way(packet.channel, packet.target)
+            news = outcome.news[way] if packet.number else SiteNews()
             self._send(packet, news, now, inbox.free)
 
     def _work(self, outcome: SiteOutcome, stored: int) -> float:
@@ -172,9 +174,12 @@ class VirtualSites:
         stored = [s.rows.num_rows for s in news.shipments if s.kind in ("stream", "window")]
         arrives = partial(self._packet, packet, sum(stored))
         size = self._charged(packet, news, now)
-        through = max(ready, self._busy.get(way, 0.0)) + size / link.rate
-        self._busy[way] = through
-        self.line.plan(through + link.latency, arrives)
+        # What is sent delays the rows behind it; only messages delay messages.
+        channels: tuple[Channel, ...] = ("rows", "messages")
+        for channel in channels[: 1 + channels.index(packet.channel)]:
+            before = max(ready, self._busy.get((*way, channel), 0.0))
+            self._busy[*way, channel] = before + size / link.rate
+        self.line.plan(self._busy[*way, packet.channel] + link.latency, arrives)
 
     def _charged(self, packet: SitePacket, news: SiteNews, now: float) -> float:
         """Note what a packet costs; its bytes."""
