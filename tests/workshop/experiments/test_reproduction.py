@@ -55,6 +55,11 @@ def test_without_figures_there_is_no_page(tmp_path: Path) -> None:
         read_figures(tmp_path, registry.names())
 
 
+def test_items_of_a_paper_have_names_of_their_own() -> None:
+    names = [(item.seed, item.name) for item in ITEMS]
+    assert len(names) == len(set(names))
+
+
 def test_every_item_is_tested_where_it_says() -> None:
     for item in ITEMS:
         assert (TESTS / item.test).is_file(), item

@@ -13,7 +13,8 @@ def test_table_3() -> None:
     report = registry.run("sites/table3", {"orders": "2"})
     assert (report.name, report.seed, report.runtime) == ("sites/table3", "001", "virtual")
     json.dumps(report.to_dict())
-    assert {claim.id: claim.holds for claim in report.claims} == {
+    ours = [claim for claim in report.claims if claim.origin == "project"]
+    assert {claim.id: claim.holds for claim in ours} == {
         "cnu-modification": True,
         "cnu-synchronization": True,
         "dnu-growth": True,
@@ -22,12 +23,17 @@ def test_table_3() -> None:
         "any-order": True,
     }
     assert len(report.systems) == 8
+    theirs = {claim.id: claim for claim in report.claims if claim.origin == "paper"}
+    assert theirs["dnu-modification-count"].theirs == "65, 561, 59, 283"
+    assert all(claim.holds or claim.why for claim in theirs.values())
+    row = report.systems["DNU 4-way up"]
+    assert (row["paper's migration"], row["paper's synchronization"]) == (61, 44)
 
 
 def test_a_change_that_affects_nobody_sends_a_report_only() -> None:
     found = central(4, 100.0, 100.0, Random(1))
     assert found.kinds == {"modification": 1}
-    assert distributed(4, 100.0, 100.0, Random(1)).migration == 0
+    assert distributed(4, 100.0, 100.0, Random(1)).columns["migration"] == 0
 
 
 def test_synchronization_is_between_the_affected_sites() -> None:

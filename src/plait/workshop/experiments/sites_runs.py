@@ -248,7 +248,8 @@ def _fig4(name: str, figure: str, streams: int, options: Options, note: Note) ->
     starts = [n * step for n in range(round(options.seconds / step))]
     for way, found in runs.items():
         means = [fmean(one.cost(at, at + step) for one in found) for at in starts]
-        report.series.append(Series(_NAMES[way], starts, means, "s", "s"))
+        unit = f"s of cost in {step:g} s"
+        report.series.append(Series(_NAMES[way], starts, means, unit, "s since the start"))
     report.marks = [PlotMark("rate changes", begin) for begin, _ in _rounds(options)]
     place = f"section 5.2, on figure {figure}"
     settled = options.window + 2 * step
@@ -328,7 +329,8 @@ def _fig5(
     for way in WAYS:
         for n, part in enumerate(("modification", "migration")):
             seconds = [fmean(both[n] for both in draws) for draws in parts[way]]
-            report.series.append(Series(f"{_SHORT[way]} {part}", numbers, seconds, "s", "round"))
+            label, unit = f"{_SHORT[way]} {part}", "s of overhead"
+            report.series.append(Series(label, numbers, seconds, unit, "round"))
     place = f"section 5.2, on figure {figure}"
     factors = [
         d / c
