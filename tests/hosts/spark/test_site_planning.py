@@ -11,6 +11,7 @@ import plait
 from plait.errors import (
     LinkWithoutRate,
     PlaitError,
+    PolicyError,
     SiteError,
     SiteWithoutStream,
     SourceError,
@@ -77,6 +78,18 @@ BAD: list[tuple[dict[str, Any], type[PlaitError], str]] = [
     ({"statistics": {"q": {}}}, UnknownStream, "unknown stream 'q'"),
     ({"statistics": {"a": {"speed": 1}}}, StatisticsError, "'speed' is no statistic"),
     ({"statistics": {"a": {"rate": -1}}}, StatisticsError, "the rate of a stream is -1"),
+    ({"statistics": {"a": 5}}, StatisticsError, "the statistics of a are 5"),
+    ({"at": ["a", "b"]}, SiteError, "does not say which streams arrive at which site"),
+    ({"at": {"oslo": None, "rome": ["a", "b"]}}, SiteWithoutStream, "no stream arrives at the"),
+    ({"at": {1: "a", 2: "b"}}, SiteError, "a site cannot be named 1"),
+    ({"at": {"../oslo": "a", "rome": "b"}}, SiteError, "a site cannot be named '../oslo'"),
+    ({"at": {" ": "a", "rome": "b"}}, SiteError, "a site cannot be named ' '"),
+    ({"at": {"oslo\n": "a", "rome": "b"}}, SiteError, "a site cannot be named"),
+    ({"at": {"o" * 61: "a", "rome": "b"}}, SiteError, "1 to 60 printable characters"),
+    ({"links": [("oslo", "rome", 0.1)]}, LinkWithoutRate, "is not complete"),
+    ({"links": [7]}, LinkWithoutRate, "the link 7 is not complete"),
+    ({"adapt": "yes"}, PolicyError, "adapt='yes' is no policy"),
+    ({"plan": "{}"}, SiteError, "the plan that was given cannot be read"),
 ]
 
 

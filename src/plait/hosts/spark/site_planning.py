@@ -7,7 +7,15 @@ from dataclasses import asdict, fields
 
 import pyarrow as pa
 
-from plait.errors import LinkWithoutRate, SiteError, StatisticsError, UnknownStream, did_you_mean
+from plait.errors import (
+    LinkWithoutRate,
+    PlanError,
+    SiteError,
+    SiteWithoutStream,
+    StatisticsError,
+    UnknownStream,
+    did_you_mean,
+)
 from plait.optimize.site_cost import StreamStatistics
 from plait.plan.sites import Jep, SiteLink, Sites, check_jep
 from plait.plan.sites_serde import loads
@@ -17,6 +25,8 @@ from plait.query.query import Query, Stream
 _USUAL_RATE, _USUAL_FACTOR = 100.0, 0.01
 """What is assumed of a stream of which nothing is known: the paper's settings."""
 _TEXT_BYTES = 20
+_LONGEST = 60
+"""Characters of a site's name: escaped, it must fit into the name of a folder."""
 
 GivenLink = SiteLink | tuple[str, str, float, float]
 GivenStatistics = StreamStatistics | Mapping[str, float]
@@ -24,9 +34,22 @@ GivenStatistics = StreamStatistics | Mapping[str, float]
 
 def given_homes(query: Query, at: Mapping[str, str | Sequence[str]]) -> tuple[tuple[str, str], ...]:
     """The home of each stream, in the order of the query."""
+    if not isinstance(at, Mapping):
+        raise SiteError(
+            f"at={at!r} does not say which streams arrive at which site",
+            remedy='give a mapping: at={"oslo": ["trades"], "rome": ["quotes"]}',
+        )
     found: dict[str, str] = {}
     for site, streams in at.items():
-        for stream in [streams] if isinstance(streams, str) else streams:
+        _check_name(site)
+        listed: object = [streams] if isinstance(streams, str) else streams
+        here = [*listed] if isinstance(listed, Iterable) else []
+        if not here:
+            raise SiteWithoutStream(
+                f"no stream arrives at the site {quoted(site)}",
+                remedy="leave it out, or list its streams in at={...}",
+            )
+        for stream in here:
             if stream not in query.names:
                 raise UnknownStream(
                     f"the join has no stream {stream!r} that could arrive at {quoted(site)}",
@@ -48,6 +71,16 @@ def given_homes(query: Query, at: Mapping[str, str | Sequence[str]]) -> tuple[tu
     return tuple((stream, found[stream]) for stream in query.names)
 
 
+def _check_name(site: object) -> None:
+    """Names of sites are parts of names of folders."""
+    text = site.strip() if isinstance(site, str) and site.isprintable() else ""
+    if not text or len(text) > _LONGEST or set(text) & {"/", "\\"}:
+        raise SiteError(
+            f"a site cannot be named {site!r}",
+            remedy=f"give a text of 1 to {_LONGEST} printable characters without slashes",
+        )
+
+
 def given_links(
     names: Sequence[str],
     links: Iterable[GivenLink],
@@ -61,7 +94,7 @@ def given_links(
     """
     found = {}
     for given in links:
-        link = given if isinstance(given, SiteLink) else SiteLink(*given)
+        link = _as_link(given)
         if (link.origin, link.target) in found:
             raise SiteError(
                 f"the link from {quoted(link.origin)} to {quoted(link.target)} is there twice",
@@ -78,6 +111,17 @@ def given_links(
         general = {pair: SiteLink(*pair, latency, rate) for pair in pairs}
         found = {**general, **found}
     return tuple(found.values())
+
+
+def _as_link(given: object) -> SiteLink:
+    if isinstance(given, SiteLink):
+        return given
+    if isinstance(given, Sequence) and len(given) == len(fields(SiteLink)):
+        return SiteLink(*given)
+    raise LinkWithoutRate(
+        f"the link {given!r} is not complete",
+        remedy="give (origin, target, latency in seconds, bytes per second)",
+    )
 
 
 def default_statistics(
@@ -100,6 +144,11 @@ def default_statistics(
         reach = max(query.bounds.matrix[index]) / 1e6
         guess = StreamStatistics(_USUAL_RATE, _USUAL_FACTOR, _row_bytes(stream), reach)
         said = given.get(stream.name, {})
+        if not isinstance(said, StreamStatistics | Mapping):
+            raise StatisticsError(
+                f"the statistics of {quoted(stream.name)} are {said!r}",
+                remedy='give them by name: {"rate": 500}',
+            )
         if not isinstance(said, StreamStatistics):
             known = [field.name for field in fields(StreamStatistics)]
             for name in said:
@@ -133,7 +182,13 @@ def given_plan(sites: Sites, plan: Jep | str) -> Jep:
     plait.errors.SiteError: the plan has no sequence for the stream a
     """
     if isinstance(plan, str):
-        others, plan = loads(plan)
+        try:
+            others, plan = loads(plan)
+        except PlanError as error:
+            raise SiteError(
+                f"the plan that was given cannot be read: {error}",
+                remedy="give JSON as in the file sites.json of a mailbox",
+            ) from error
         if others.homes != sites.homes:
             raise SiteError(
                 "the plan is for streams that arrive at other sites",

@@ -32,7 +32,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructType
 
 from plait.adapt.placement import PlacementPolicy
-from plait.errors import MigrationError, SourceError, UnknownSite, did_you_mean
+from plait.errors import MigrationError, PolicyError, SourceError, UnknownSite, did_you_mean
 from plait.hosts.spark.instants import named_column
 from plait.hosts.spark.mail import MAIL, RESULTS, Mailbox, box_of, local_folder
 from plait.hosts.spark.mail_sweep import sweep
@@ -329,6 +329,10 @@ def sites(
     `adapt=plait.PlacementPolicy(update="distributed", threshold=0.5)` among themselves, and if a
     cost has changed by half. With `adapt=False`, or a plan that is given, only `replan` changes it.
     """
+    if not isinstance(adapt, PlacementPolicy | bool | None):
+        raise PolicyError(
+            f"adapt={adapt!r} is no policy", remedy="give True, False or a plait.PlacementPolicy"
+        )
     query = narrowed(question.query)
     homes = given_homes(query, at)
     names = tuple(at)
