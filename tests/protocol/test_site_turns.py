@@ -9,11 +9,19 @@ from random import Random
 import pytest
 
 from plait.adapt.placement import PlacementPolicy, UpdateWay
+from plait.errors import MigrationError
 from plait.optimize.site_cost import SiteSetting, paper_setting
 from plait.optimize.site_greedy import greedy
 from plait.plan.sites import SiteLink
+from plait.protocol import dnu
 from plait.protocol.site_messages import Sent, WantPlan
-from plait.protocol.site_turns import InTurn, SitePlanner, Turns
+from plait.protocol.site_turns import (
+    InTurn,
+    SitePlanner,
+    Turns,
+    plan_of_seats,
+    shown_seats,
+)
 from plait.protocol.site_wire import (
     planner_from_plain,
     planner_to_plain,
@@ -82,8 +90,8 @@ def test_both_updates_end_in_the_plan_of_algorithm_1(update: UpdateWay, seed: in
     assert group.planners["N1"].turn == 2
 
 
-@pytest.mark.parametrize("update", ["central", "distributed"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("update", ["central", _DISTRIBUTED])
+@pytest.mark.parametrize("seed", range(4))
 def test_streams_that_change_at_once_have_one_turn_after_the_other(
     update: UpdateWay, seed: int
 ) -> None:
@@ -170,3 +178,13 @@ def test_without_an_order_nothing_changes_if_sites_do_not_adapt() -> None:
     setting = wish(group, 1)
     group.deliver()
     assert {p.current for p in group.planners.values()} == {greedy(setting)}
+
+
+def test_seats_that_make_no_sequence_are_refused() -> None:
+    seats = [shown_seats({stream: m}) for stream, m in dnu.members(SLOW, greedy(SLOW)).items()]
+    circle = [
+        replace(one, seats=tuple(replace(s, after=s.after or "S2") for s in one.seats))
+        for one in seats
+    ]
+    with pytest.raises(MigrationError, match="are a circle: S2 comes twice"):
+        plan_of_seats(SLOW.sites.streams, circle)

@@ -38,6 +38,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, cast, get_args
 
 from plait.adapt.placement import Notice, PlacementPolicy, notice
+from plait.errors import MigrationError
 from plait.optimize.site_cost import SiteSetting, StreamStatistics, jep_cost
 from plait.optimize.site_greedy import greedy
 from plait.plan.sites import Jep, Placement, Sep, SiteLink
@@ -58,6 +59,7 @@ from plait.protocol.site_messages import (
     YourTurn,
 )
 from plait.protocol.switch_over import SwitchOver
+from plait.query.names import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,6 +438,11 @@ def plan_of_seats(streams: Iterable[str], shown: Iterable[ShownSeats]) -> Jep:
         placements: list[Placement] = []
         at: str | None = firsts[head]
         while at is not None:
+            if at in order:
+                raise MigrationError(
+                    f"the seats behind {quoted(head)} are a circle: {quoted(at)} comes twice",
+                    remedy="collect them when the update has ended",
+                )
             order.append(at)
             placements.append(seats[head, at].placement)
             at = seats[head, at].after
