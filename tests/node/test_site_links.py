@@ -8,13 +8,13 @@ import pytest
 
 from plait.errors import CheckpointMismatch, SiteError, SourceError
 from plait.node.site_links import SiteLinks
-from plait.node.site_packets import SiteNews, SitePacket, Way, encode_news
+from plait.node.site_packets import SiteChannel, SiteNews, SitePacket, encode_news
 from plait.node.site_rows import ShippedRows
 from plait.node.site_store import SegmentChanges
 from plait.plan.examples import clique
 
 SHIPPED = ShippedRows(clique(2))
-A, B = Way("rows", "a"), Way("rows", "b")
+A, B = SiteChannel("rows", "a"), SiteChannel("rows", "b")
 
 
 def links(me: str, other: str) -> SiteLinks:
@@ -51,7 +51,7 @@ def test_an_answer_acknowledges() -> None:
 def test_messages_do_not_wait_for_rows_nor_tell_clocks() -> None:
     a, b = links("a", "b"), links("b", "a")
     rows = [a.send(B, SiteNews(clock)) for clock in (1, 2)]
-    message = a.send(Way("messages", "b"), SiteNews(asking=True))
+    message = a.send(SiteChannel("messages", "b"), SiteNews(asking=True))
     assert (rows[-1].number, message.number) == (2, 1)
     assert [news.asking for _, news in b.take_in([rows[1], message])] == [True]
     assert b.clock("a") == 0

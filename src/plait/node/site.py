@@ -63,9 +63,9 @@ from plait.node.site_packets import (
     PacketDraft,
     Shipment,
     ShipmentKind,
+    SiteChannel,
     SiteNews,
     SitePacket,
-    Way,
     WindowRequest,
 )
 from plait.node.site_planning import SitePlanning
@@ -408,9 +408,11 @@ class Site:
             }
             if draft.said or any(self._is_far(leg, time) for leg, time in moved.items()):
                 self._told |= moved
-                outcome.news[Way("rows", target)] = draft.rows(self.clock, tuple(moved.items()))
+                outcome.news[SiteChannel("rows", target)] = draft.rows(
+                    self.clock, tuple(moved.items())
+                )
             if (urgent := draft.urgent()) is not None:
-                outcome.news[Way("messages", target)] = urgent
+                outcome.news[SiteChannel("messages", target)] = urgent
         return [self.links.send(way, news) for way, news in outcome.news.items()]
 
     def _is_far(self, leg: LegKey, time: int) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from plait.errors import CheckpointDamaged, CheckpointMismatch, SiteError
 from plait.node.site_migration import PlanEras
-from plait.node.site_packets import LegKey, Way
+from plait.node.site_packets import LegKey, SiteChannel
 from plait.plan.sites import Jep, Sites
 from plait.plan.sites_serde import from_dict, to_dict
 
@@ -55,7 +55,7 @@ class SiteHeader:
     """Whether its streams have ended."""
     items: int = 0
     """Sets of tuples that have waited so far; their segments are numbered."""
-    links: Mapping[Way, SiteLinkState] = field(default_factory=dict)
+    links: Mapping[SiteChannel, SiteLinkState] = field(default_factory=dict)
     frontiers: Mapping[LegKey, int] = field(default_factory=dict)
     """For the legs here, the event time that no head to come is before."""
     told: Mapping[LegKey, int] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class SiteHeader:
                 {str(stream): int(time) for stream, time in given["newest"].items()},
                 bool(given["ended"]),
                 int(given["items"]),
-                {Way(c, site): SiteLinkState(**link) for c, site, link in given["links"]},
+                {SiteChannel(c, site): SiteLinkState(**link) for c, site, link in given["links"]},
                 _by_leg(given["frontiers"]),
                 _by_leg(given["told"]),
                 PlanEras.from_dict(given["eras"]),

@@ -22,9 +22,9 @@ from plait.node.site_header import SiteLinkState
 from plait.node.site_packets import (
     Channel,
     RowWriter,
+    SiteChannel,
     SiteNews,
     SitePacket,
-    Way,
     decode_news,
     encode_news,
 )
@@ -43,18 +43,18 @@ class SiteLinks:
         me: str,
         names: Iterable[str],
         changes: SegmentChanges,
-        states: Mapping[Way, SiteLinkState],
+        states: Mapping[SiteChannel, SiteLinkState],
         shipped: RowWriter,
     ) -> None:
         self.me = me
         self._names = tuple(names)
         self._changes = changes
         self._shipped = shipped
-        ways = [Way(channel, name) for channel in _OUTBOXES for name in self._names]
-        self._outbox: dict[Way, dict[int, bytes]] = {way: {} for way in ways}
-        self._early: dict[Way, dict[int, bytes]] = {way: {} for way in ways}
+        ways = [SiteChannel(channel, name) for channel in _OUTBOXES for name in self._names]
+        self._outbox: dict[SiteChannel, dict[int, bytes]] = {way: {} for way in ways}
+        self._early: dict[SiteChannel, dict[int, bytes]] = {way: {} for way in ways}
         self.states = {way: states.get(way, SiteLinkState()) for way in ways}
-        self.unacknowledged: set[Way] = set()
+        self.unacknowledged: set[SiteChannel] = set()
         """Where something has come since it was last told what has come."""
 
     def restore(self, kind: int, site: int, number: int, body: bytes) -> None:
@@ -62,7 +62,7 @@ class SiteLinks:
         for kinds, packets in ((_OUTBOXES, self._outbox), (_EARLY, self._early)):
             for channel, its in kinds.items():
                 if its == kind:
-                    packets[Way(channel, self._names[site])][number] = body
+                    packets[SiteChannel(channel, self._names[site])][number] = body
 
     def take_in(self, packets: Iterable[SitePacket]) -> list[tuple[str, SiteNews]]:
         """What the packets bring, in order; what comes before its turn waits, repeats are ignored.
@@ -93,7 +93,7 @@ class SiteLinks:
                 found.append((packet.origin, following))
         return found
 
-    def send(self, way: Way, news: SiteNews) -> SitePacket:
+    def send(self, way: SiteChannel, news: SiteNews) -> SitePacket:
         """A packet with the next number, kept until it is acknowledged."""
         state = self.states[way]
         number = state.sent + 1
@@ -122,21 +122,21 @@ class SiteLinks:
 
     def clock(self, site: str) -> int:
         """The clock up to which all rows of a site have come."""
-        return self.states[Way("rows", site)].clock
+        return self.states[SiteChannel("rows", site)].clock
 
     def asked(self, site: str, clock: int) -> bool:
         """Note that a site is to reach a clock; whether it has to be asked for that."""
-        way = Way("rows", site)
+        way = SiteChannel("rows", site)
         state = self.states[way]
         if clock <= max(state.asked, state.clock):
             return False
         self.states[way] = replace(state, asked=clock)
         return True
 
-    def _packet(self, way: Way, number: int, body: bytes) -> SitePacket:
+    def _packet(self, way: SiteChannel, number: int, body: bytes) -> SitePacket:
         return SitePacket(self.me, way.site, number, body, way.channel)
 
-    def _acknowledged(self, way: Way, number: int) -> None:
+    def _acknowledged(self, way: SiteChannel, number: int) -> None:
         state, outbox = self.states[way], self._outbox[way]
         if number <= state.acknowledged:
             return
@@ -145,7 +145,7 @@ class SiteLinks:
             self._changes.remove(gone, self._lane(way, _OUTBOXES))
         self.states[way] = replace(state, acknowledged=number)
 
-    def _lane(self, way: Way, kinds: Mapping[Channel, int]) -> int:
+    def _lane(self, way: SiteChannel, kinds: Mapping[Channel, int]) -> int:
         return lane_of(self._names.index(way.site), kinds[way.channel])
 
     def _checked(self, packet: SitePacket) -> SiteNews:
@@ -170,5 +170,5 @@ class SiteLinks:
         return news
 
 
-def _way_from(packet: SitePacket) -> Way:
-    return Way(packet.channel, packet.origin)
+def _way_from(packet: SitePacket) -> SiteChannel:
+    return SiteChannel(packet.channel, packet.origin)

@@ -29,7 +29,7 @@ ShipmentKind: TypeAlias = Literal["stream", "tuples", "results", "window"]
 Channel: TypeAlias = Literal["rows", "messages"]
 
 
-class Way(NamedTuple):
+class SiteChannel(NamedTuple):
     """A channel between a site and another one."""
 
     channel: Channel

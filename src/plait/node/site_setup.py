@@ -11,7 +11,7 @@ import pyarrow as pa
 from plait.adapt.placement import PlacementPolicy
 from plait.errors import SiteError
 from plait.node.batch import Aside
-from plait.node.site_packets import SiteNews, SitePacket, Way
+from plait.node.site_packets import SiteChannel, SiteNews, SitePacket
 from plait.optimize.site_cost import HASH, JoinPrices, SiteSetting, StreamStatistics
 from plait.optimize.site_greedy import greedy
 from plait.plan.site_legs import site_part
@@ -184,5 +184,5 @@ class SiteOutcome:
     results: list[pa.RecordBatch] = field(default_factory=list)
     aside: list[Aside] = field(default_factory=list)
     packets: list[SitePacket] = field(default_factory=list)
-    news: dict[Way, SiteNews] = field(default_factory=dict)
+    news: dict[SiteChannel, SiteNews] = field(default_factory=dict)
     """What the numbered packets say, for hosts that look inside."""

@@ -30,7 +30,7 @@ from plait.engine.times import AFTER_ALL_TIMES
 from plait.hosts.virtual.machines import Machine
 from plait.hosts.virtual.timeline import Timeline
 from plait.node.site import Site
-from plait.node.site_packets import Channel, Shipment, SiteNews, SitePacket, Way
+from plait.node.site_packets import Channel, Shipment, SiteChannel, SiteNews, SitePacket
 from plait.node.site_setup import SiteOutcome, SiteReport, SiteSetup
 from plait.plan.sites import Jep
 from plait.protocol.site_messages import kind_of
@@ -154,7 +154,7 @@ class VirtualSites:
             self._numbers[name] = number
             self.switches.append(PlanSwitch(now, name, self.sites[name].plans[number]))
         for packet in outcome.packets:
-            way = Way(packet.channel, packet.target)
+            way = SiteChannel(packet.channel, packet.target)
             news = outcome.news[way] if packet.number else SiteNews()
             self._send(packet, news, now, inbox.free)
 
