@@ -80,6 +80,8 @@ def test_what_is_refused() -> None:
         a.take_in([SitePacket("b", "c", 1, b"")])
     with pytest.raises(SiteError, match="unknown site 'bb'; did you mean 'b'"):
         a.take_in([SitePacket("bb", "a", 1, b"")])
+    with pytest.raises(SiteError, match="an unknown channel None"):
+        a.take_in([SitePacket("b", "a", 1, b"", None)])  # type: ignore[arg-type]
     with pytest.raises(SourceError, match="cannot be read"):
         a.take_in([SitePacket("b", "a", 1, b"x")])
     with pytest.raises(CheckpointMismatch, match=r"has taken in packet 7 .* which has sent 0"):

@@ -160,6 +160,11 @@ class SiteLinks:
                 f"a packet has come from an unknown site {packet.origin!r}",
                 remedy=did_you_mean(packet.origin, self._names),
             )
+        if packet.channel not in _OUTBOXES:
+            raise SiteError(
+                f"a packet has come by an unknown channel {packet.channel!r}",
+                remedy="run all sites with the same version of Plait",
+            )
         news, sent = decode_news(packet.body, self._shipped), self.states[_way_from(packet)].sent
         if news.received > sent:
             raise CheckpointMismatch(
