@@ -149,6 +149,32 @@ def test_a_plan_is_installed_filled_switched_to_and_the_old_one_goes() -> None:
     assert list(oslo.plans) == list(rome.plans) == [1]
 
 
+def test_what_is_saved_does_not_grow_with_the_number_of_changes() -> None:
+    given, sizes = setup(), []
+    plans = (setup(a=0, b=1).jep, given.jep)
+    oslo, rome = both = [Site.load(given, name) for name in ("oslo", "rome")]
+    for number in range(1, 200):
+        for site in both:
+            site.install(number, plans[number % 2])
+        if number % 3:
+            for _ in range(3):
+                oslo.step(packets=rome.outstanding())
+                rome.step(packets=oslo.outstanding())
+            stamp = max(site.clock for site in both) + 1
+            for site in both:
+                site.switch(number, stamp)
+        else:
+            for site in both:
+                site.give_up(number)
+        for _ in range(4):
+            oslo.step(packets=rome.outstanding())
+            rome.step(packets=oslo.outstanding())
+        assert len(oslo.plans) == len(rome.plans) == 1
+        sizes.append(len(oslo.header.to_json()))
+    assert max(sizes[150:]) < 1.5 * max(sizes[90:110])
+    assert len(oslo.eras.begins) == 1
+
+
 def test_a_plan_that_is_given_up_leaves_nothing_behind() -> None:
     given, other = setup(), setup(a=0, b=1).jep
     oslo, store = Site.load(given, "oslo"), MemoryStore()

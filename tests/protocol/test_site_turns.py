@@ -14,7 +14,7 @@ from plait.optimize.site_cost import SiteSetting, paper_setting
 from plait.optimize.site_greedy import greedy
 from plait.plan.sites import SiteLink
 from plait.protocol import dnu
-from plait.protocol.site_messages import Sent, WantPlan
+from plait.protocol.site_messages import Sent, WantPlan, WantTurn
 from plait.protocol.site_turns import (
     InTurn,
     SitePlanner,
@@ -188,3 +188,12 @@ def test_seats_that_make_no_sequence_are_refused() -> None:
     ]
     with pytest.raises(MigrationError, match="are a circle: S2 comes twice"):
         plan_of_seats(SLOW.sites.streams, circle)
+
+
+def test_a_stream_waits_for_its_turn_once() -> None:
+    group = Group("distributed", 7)
+    keeper = group.planners["N1"]
+    for stream in ("S2", "S3", "S3", "S3"):
+        want = InTurn(0, Sent(group.homes[stream], "N1", WantTurn(stream)))
+        keeper, _ = group.turns.receive(keeper, want, 0)
+    assert keeper.wanted == (("N3", "S3"),), "the turn of S2 has been granted"

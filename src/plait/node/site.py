@@ -526,6 +526,7 @@ class Site:
         """Have a plan no longer, nor what only that plan needs."""
         before = counted(self)
         del self.plans[number], self.parts[number]
+        self.eras = self.eras.of(self.plans)
         for by_leg in (self.runs, self.frontiers, self._told):
             for key in [key for key in by_leg if key.plan == number]:
                 del by_leg[key]
@@ -538,8 +539,8 @@ class Site:
         """Pass a request for a window on, or fulfil it."""
         plan, stream, target, there, upto = request
         home = self.setup.sites.home(stream)
-        if plan in self.eras.abandoned:
-            return
+        if plan in self.eras.abandoned or plan < min(self.plans):
+            return  # it is late
         if upto is not None:
             self._send_window(plan, stream, target, upto)
         elif home != self.name:

@@ -19,12 +19,15 @@ its legs there are done, and with it the windows that nobody else needs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from plait.plan.site_legs import legs_of
 from plait.plan.sites import Jep, Sites
+
+_REMEMBERED = 64
+"""Plans that were given up and are remembered, so that late requests for them are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class PlanEras:
     subscribers: frozenset[tuple[int, str, str]] = frozenset()
     """(plan, stream, site) of those who get a stream for the sake of a plan to come."""
     abandoned: frozenset[int] = frozenset()
-    """Plans that were given up."""
+    """Plans that were given up, the newest of them."""
 
     def plan_at(self, stamp: int) -> int:
         """The plan that a head with this stamp follows."""
@@ -61,7 +64,17 @@ class PlanEras:
 
     def given_up(self, plan: int) -> PlanEras:
         """Without a plan that was to come."""
-        return PlanEras(self.begins, abandoned=self.abandoned | {plan})
+        newest = sorted(self.abandoned | {plan})[-_REMEMBERED:]
+        return PlanEras(self.begins, abandoned=frozenset(newest))
+
+    def of(self, plans: Collection[int]) -> PlanEras:
+        """Without the eras of plans that are gone: no head of theirs is to come.
+
+        >>> PlanEras().switched(1, 40).of([1]).begins
+        ((0, 1),)
+        """
+        (_, oldest), *others = [era for era in self.begins if era[1] in plans]
+        return replace(self, begins=((0, oldest), *others))
 
     def to_dict(self) -> dict[str, Any]:
         """In the types of JSON."""

@@ -293,8 +293,9 @@ class Turns:
         if isinstance(message, ReportStatistics):
             known = {**planner.known, message.stream: message.statistics}
             return self._granted(replace(planner, known=known))
-        wanted = (*planner.wanted, (site, message.stream))
-        return self._granted(replace(planner, wanted=wanted))
+        # A site asks again when a turn is over; one request is enough for what is newest then.
+        wanted = dict.fromkeys([*planner.wanted, (site, message.stream)])
+        return self._granted(replace(planner, wanted=tuple(wanted)))
 
     def _wished(self, planner: SitePlanner, wish: WantPlan) -> Turned:
         if planner.me != self.keeper or wish.request <= planner.withdrawn:
