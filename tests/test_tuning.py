@@ -162,7 +162,10 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "hosts.spark.examine": (SHOWN, ("_ROOM",)),
     "hosts.spark.mail_sweep": ("the batches that Spark may look at again", ("_KEPT",)),
     "hosts.spark.site_operator": ("caches of other runs", ("_MOST_SITES",)),
-    "hosts.spark.site_planning": ("what is guessed of streams", ("_USUAL_RATE", "_TEXT_BYTES")),
+    "hosts.spark.site_planning": (
+        "what is guessed of streams, and how long names of folders may be",
+        ("_USUAL_RATE", "_TEXT_BYTES", "_LONGEST"),
+    ),
     "hosts.spark.site_replans": ("how often reports are read", ("_LOOK_EVERY",)),
     "hosts.spark.partitions": (HOST, ("SPARKS_DEFAULT", "_ROWS")),
     "hosts.spark.requirements": (HOST, ("NEEDED",)),

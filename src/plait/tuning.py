@@ -92,6 +92,8 @@ class Tuning:
     frontiers_per_window: int = 4
     """How often a site tells another one how far a stream has come while a window passes, at least;
     it is also told with whatever else is sent."""
+    abandoned_plans: int = 64
+    """Plans that a site has given up and remembers, so that late requests for them are ignored."""
 
     # -- processors
     groups: int = 128

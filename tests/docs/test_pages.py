@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import subprocess
@@ -41,7 +42,12 @@ def test_the_code_of_a_page_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile("\n".join(blocks(page)), page, "exec"), {"__name__": page})
+    log = logging.getLogger("plait")
+    before = log.level
+    try:
+        exec(compile("\n".join(blocks(page)), page, "exec"), {"__name__": page})
+    finally:
+        log.setLevel(before)  # a page turns it up
 
 
 @pytest.mark.slow

@@ -24,6 +24,6 @@ def test_heads_wait_from_the_promise_to_the_outcome() -> None:
     assert [promised.holds(stamp) for stamp in (6, 7)] == [False, True]
     switched = promised.switched(1, 9)
     assert (switched.holds(9), switched.plan_at(8), switched.plan_at(9)) == (False, 0, 1)
-    given_up = promised.given_up(1)
+    given_up = promised.given_up(1, remembered=64)
     assert (given_up.holds(9), given_up.plan_at(9), given_up.missing) == (False, 0, frozenset())
     assert given_up.abandoned == {1}

@@ -517,7 +517,7 @@ class Site:
 
     def give_up(self, number: int) -> None:
         """Do without a plan that was to come. All sites give it up, or none does."""
-        self.eras = self.eras.given_up(number)
+        self.eras = self.eras.given_up(number, self.setup.tuning.abandoned_plans)
         self._requests = []
         if number in self.plans:
             self._drop(number)

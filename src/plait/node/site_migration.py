@@ -26,9 +26,6 @@ from typing import Any
 from plait.plan.site_legs import legs_of
 from plait.plan.sites import Jep, Sites
 
-_REMEMBERED = 64
-"""Plans that were given up and are remembered, so that late requests for them are ignored."""
-
 
 @dataclass(frozen=True, slots=True)
 class PlanEras:
@@ -62,9 +59,9 @@ class PlanEras:
         """With a plan that holds from a stamp on."""
         return PlanEras((*self.begins, (stamp, plan)), abandoned=self.abandoned)
 
-    def given_up(self, plan: int) -> PlanEras:
-        """Without a plan that was to come."""
-        newest = sorted(self.abandoned | {plan})[-_REMEMBERED:]
+    def given_up(self, plan: int, remembered: int) -> PlanEras:
+        """Without a plan that was to come; so many that were given up are remembered."""
+        newest = sorted(self.abandoned | {plan})[-remembered:]
         return PlanEras(self.begins, abandoned=frozenset(newest))
 
     def of(self, plans: Collection[int]) -> PlanEras:
