@@ -81,6 +81,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(SiteError, match="unknown site 'bb'; did you mean 'b'"):
         a.take_in([SitePacket("bb", "a", 1, b"")])
     with pytest.raises(SiteError, match="an unknown channel None"):
+        # Mail that another version has written lacks the column.
         a.take_in([SitePacket("b", "a", 1, b"", None)])  # type: ignore[arg-type]
     with pytest.raises(SourceError, match="cannot be read"):
         a.take_in([SitePacket("b", "a", 1, b"x")])
