@@ -139,3 +139,27 @@ def test_a_silent_stream_holds_state_until_it_is_idle() -> None:
 
     assert kept(None) == 150
     assert kept(5_000_000) <= 15
+
+
+@pytest.mark.slow
+def test_a_shorter_delay_after_idleness_makes_no_row_late_that_is_not_older() -> None:
+    """A stream that followed the others has come no further itself."""
+    import pyarrow as pa
+
+    from plait.plan.examples import clique
+
+    query = clique(2)
+    a, b = query.streams[0], replace(query.streams[1], idle=5_000_000, delay=100_000_000)
+    query = replace(query, streams=(a, b))
+    cluster = Cluster(query, mjoin(query), 2)
+
+    def rows(second: int) -> pa.Table:
+        return pa.table([[second * SECOND * 1_000], [1]], schema=a.schema)
+
+    cluster.run({"a": rows(10), "b": rows(10)}, clock=10 * SECOND)
+    cluster.run({"a": rows(20)}, clock=20 * SECOND)
+    assert cluster.reports[0].watermarks["b"] == 20_000_000, "it follows"
+    shorter = replace(query, streams=(a, replace(b, delay=1_000_000)))
+    cluster = cluster.asked(shorter, mjoin(shorter))
+    found = cluster.run({"a": rows(25), "b": rows(25)}, clock=25 * SECOND)
+    assert cluster.reports[0].watermarks["b"] == 24_000_000 and len(found) == 2

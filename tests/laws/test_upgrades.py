@@ -21,7 +21,7 @@ from plait.workshop.laws.checks import difference
 from plait.workshop.laws.histories import History, cases
 from plait.workshop.laws.hosts import any_plan
 from plait.workshop.laws.processors import Cluster
-from plait.workshop.laws.upgrades import answer_from
+from plait.workshop.laws.upgrades import answers
 from plait.workshop.oracle.answer import Result, multiset
 
 pytestmark = pytest.mark.slow
@@ -31,30 +31,39 @@ STREAMS = ("left", "right")
 
 @st.composite
 def questions(draw: DrawFn, query: Query) -> Query:
-    """A query with some of the conditions, some columns, and perhaps another window."""
+    """A query with some of the conditions, some columns, perhaps another window, other delays."""
     times = draw(st.sampled_from((1, 1, 2, 3)))
     bounds = Bounds(tuple(tuple(times * d for d in row) for row in query.bounds.matrix))
     residuals = tuple(r for r in query.residuals if draw(st.booleans()))
+    streams = tuple(
+        s if s.unlimited else replace(s, delay=s.delay * draw(st.sampled_from((0, 1, 1, 3, 10))))
+        for s in query.streams
+    )
     columns = [Column(s.name, f.name) for s in query.streams for f in s.fields]
     chosen = draw(st.lists(st.sampled_from(columns), min_size=1, max_size=4, unique=True))
     select = tuple(Output(f"c{i}", column) for i, column in enumerate(chosen))
-    return replace(query, bounds=bounds, residuals=residuals, select=select)
+    return replace(query, streams=streams, bounds=bounds, residuals=residuals, select=select)
 
 
 @st.composite
-def changing(draw: DrawFn) -> tuple[History, Query, Query, int]:
+def changing(draw: DrawFn) -> tuple[History, list[Query], list[int]]:
+    """Some questions, which may come back, and the batches from which they are asked."""
     history = draw(cases(late=True))
-    first, second = draw(questions(history.query)), draw(questions(history.query))
-    return history, first, second, draw(st.integers(0, len(history.batches)))
+    different = draw(st.lists(questions(history.query), min_size=2, max_size=3))
+    asked = [different[0], *draw(st.lists(st.sampled_from(different), min_size=1, max_size=4))]
+    numbers = st.integers(0, len(history.batches))
+    since = draw(st.lists(numbers, min_size=len(asked) - 1, max_size=len(asked) - 1))
+    return history, asked, [0, *sorted(since)]
 
 
 @settings(max_examples=150)
 @given(changing(), st.integers(1, 3), st.integers(0, 2**32))
-def test_oracle_goes_on_with_another_question(
-    story: tuple[History, Query, Query, int], processors: int, seed: int
+def test_oracle_goes_on_with_other_questions(
+    story: tuple[History, list[Query], list[int]], processors: int, seed: int
 ) -> None:
-    history, first, second, since = story
-    chance, found = Random(seed), Counter[Result]()
+    history, asked, since = story
+    chance, found = Random(seed), list[Counter[Result]]()
+    first, tables = asked[0], history.tables()
     cluster = Cluster(
         first,
         any_plan(first, chance),
@@ -62,19 +71,48 @@ def test_oracle_goes_on_with_another_question(
         tuning=history.tuning,
         seed=chance.choice((None, 5)),
     )
-    for number, batch in enumerate(history.tables()):
-        if number == since:
-            cluster = cluster.asked(second, any_plan(second, chance))
-        results = cluster.run(
-            batch,
-            worker_of=lambda _: chance.randrange(2),
-            die=lambda _processor, _step: chance.random() < 0.2,
-        )
-        if number >= since:
-            found += multiset(results)
-    wanted = answer_from(first, second, history.batches, since)
-    about = f"first {first.residuals} {first.select} {first.bounds}\n{history!r}"
-    assert found == wanted, f"{difference(found, wanted)}\n{about}"
+    ends = [*since[1:], len(tables)]
+    for number, (query, begin, end) in enumerate(zip(asked, since, ends, strict=True)):
+        if number:
+            cluster = cluster.asked(query, any_plan(query, chance))
+        found.append(Counter())
+        for batch in tables[begin:end]:
+            results = cluster.run(
+                batch,
+                worker_of=lambda _: chance.randrange(2),
+                die=lambda _processor, _step: chance.random() < 0.2,
+            )
+            found[-1] += multiset(results)
+    phases = zip(asked, since, ends, strict=True)
+    wanted = answers([(query, history.batches[begin:end]) for query, begin, end in phases])
+    for number, (here, there) in enumerate(zip(found, wanted, strict=True)):
+        about = f"question {number} of {asked} from {since}\n{history!r}"
+        assert here == there, f"{difference(here, there)}\n{about}"
+
+
+DELAYS = (10, 100, 10)
+
+
+def test_oracle_a_delay_that_is_made_longer_and_short_again() -> None:
+    """The watermark waits for the longer delay, and not for ever."""
+    tables = [
+        {stream: pa.Table.from_pylist(rows(s, b), SCHEMA) for s, stream in enumerate(STREAMS)}
+        for b in range(3 * BATCHES)
+    ]
+    join = plait.join(**tables[0]).on("left.sym = right.sym").within("6 seconds")
+    asked = [join.watermark(f"{delay} seconds").query for delay in DELAYS]
+    cluster = Cluster(asked[0], any_plan(asked[0], Random(1)), 2)
+    found = []
+    for number, query in enumerate(asked):
+        if number:
+            cluster = cluster.asked(query, any_plan(query, Random(number)))
+        found.append(Counter[Result]())
+        for batch in tables[number * BATCHES : (number + 1) * BATCHES]:
+            found[-1] += multiset(cluster.run(batch))
+    given = [{stream: rows(s, b) for s, stream in enumerate(STREAMS)} for b in range(3 * BATCHES)]
+    parts = [given[i : i + BATCHES] for i in range(0, len(given), BATCHES)]
+    wanted = answers(list(zip(asked, parts, strict=True)))
+    assert found == wanted and all(found)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -93,9 +131,5 @@ def test_oracle_each_change_of_the_table(name: str) -> None:
         results = cluster.run(batch)
         if number >= SINCE:
             found += multiset(results)
-    # No row is late by one delay and not by the other.
-    pairs = zip(second.streams, first.streams, strict=True)
-    streams = tuple(replace(new, delay=old.delay) for new, old in pairs)
     given = [{stream: rows(s, b) for s, stream in enumerate(STREAMS)} for b in range(BATCHES)]
-    wanted = answer_from(first, replace(second, streams=streams), given, SINCE)
-    assert found == wanted and found
+    assert found == answers([(first, given[:SINCE]), (second, given[SINCE:])])[1] and found

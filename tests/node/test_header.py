@@ -31,6 +31,7 @@ FULL = Header(
     checksum=99,
     unwritten={"reports": 1},
     notes=("a note",),
+    floors=(1, BEFORE_ALL_TIMES, 3),
 )
 
 
@@ -66,6 +67,8 @@ def test_a_later_version_is_refused() -> None:
         lambda h: h.update(batch=None),
         lambda h: h.update(version="two"),
         lambda h: h.update(heard=[1, "x", 3]),
+        lambda h: h.update(floors=[1, 2]),
+        lambda h: h.update(floors=5),
     ],
 )
 def test_damage_is_named(spoil: Any) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plait.engine.times import BEFORE_ALL_TIMES
-from plait.node.idle import progressed
+from plait.node.idle import followed
 from plait.plan.examples import clique
 
 STREAMS = tuple(
@@ -21,17 +21,17 @@ STREAMS = tuple(
     st.lists(st.one_of(st.just(BEFORE_ALL_TIMES), st.integers(0, 100)), min_size=3, max_size=3),
     st.lists(st.integers(0, 100_000), min_size=3, max_size=3),
 )
-def test_time_never_goes_back_and_busy_streams_stay(newest: list[int], heard: list[int]) -> None:
-    clock = 100_000
-    found = progressed(STREAMS, newest, heard, clock)
-    assert all(after >= before for after, before in zip(found, newest, strict=True))
-    assert found[0] == newest[0], "it has no timeout"
+def test_floors_never_go_back_and_busy_streams_stay(newest: list[int], heard: list[int]) -> None:
+    clock, floors = 100_000, [3, 90, BEFORE_ALL_TIMES]
+    found = followed(STREAMS, newest, floors, heard, clock)
+    assert all(after >= before for after, before in zip(found, floors, strict=True))
+    assert found[0] == floors[0], "it has no timeout"
     if clock - heard[1] < 60_000:
-        assert found[1] == newest[1], "it was heard of"
+        assert found[1] == floors[1], "it was heard of"
 
 
 def test_nobody_leads_where_all_are_idle_or_unseen() -> None:
-    idle = tuple(replace(s, idle=0) for s in STREAMS)
-    assert progressed(idle, [9, 8, 7], [0, 0, 0], 50) == [9, 8, 7]
+    idle, none = tuple(replace(s, idle=0) for s in STREAMS), [BEFORE_ALL_TIMES] * 3
+    assert followed(idle, [9, 8, 7], none, [0, 0, 0], 50) == none
     unseen = [BEFORE_ALL_TIMES, 8, 7]
-    assert progressed(STREAMS, unseen, [100_000, 0, 0], 100_000) == unseen
+    assert followed(STREAMS, unseen, none, [100_000, 0, 0], 100_000) == none

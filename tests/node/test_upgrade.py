@@ -5,10 +5,23 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import CheckpointMismatch
-from plait.node.contract import FORMAT, Contract, contract, delays_before
-from plait.node.upgrade import AGREED, GOES_ON, REFUSED, changes, check_contract, code_of, nearest
+from plait.node.contract import FORMAT, Contract, contract
+from plait.node.header import Header
+from plait.node.upgrade import (
+    AGREED,
+    GOES_ON,
+    REFUSED,
+    changes,
+    check_contract,
+    code_of,
+    nearest,
+    watermarks_before,
+)
 from plait.plan.examples import clique
 from plait.plan.examples import trades_quotes_news as query
 from plait.query.bounds import Bounds
@@ -34,9 +47,25 @@ def test_delays_and_timeouts_may_change() -> None:
     """They say what happens to rows still to come, not what the state means."""
     other = replace(query.streams[0], delay=99, idle=5)
     changed = made(replace(query, streams=(other, *query.streams[1:])))
-    before = made().to_json()
-    check_contract(before, changed)
-    assert changed.delays[0] == 99 and delays_before(before, changed) == made().delays
+    check_contract(made().to_json(), changed)
+    assert changed.delays[0] == 99
+
+
+@given(
+    st.lists(st.integers(0, 100), min_size=1, max_size=6),
+    st.lists(st.integers(0, 100), min_size=6, max_size=6),
+)
+def test_a_watermark_is_as_far_as_it_has_ever_been(delays: list[int], newest: list[int]) -> None:
+    """Whatever delays were asked for one after the other, and none of them holds for ever."""
+    header, furthest = Header((newest[0],) * 3), BEFORE_ALL_TIMES
+    for delay, now in zip(delays, sorted(newest), strict=False):
+        streams = tuple(replace(s, delay=delay) for s in query.streams)
+        header = replace(header, newest=(now,) * 3)
+        text = made(replace(query, streams=streams)).to_json()
+        furthest = max(furthest, now - delay)
+        assert watermarks_before(text, header) == [furthest] * 3
+        header = replace(header, floors=tuple(watermarks_before(text, header)))
+    assert header.newest == (now,) * 3, "rows alone move it"
 
 
 def test_a_changed_column_type_is_named() -> None:
@@ -68,7 +97,7 @@ def test_contracts_of_earlier_versions_say_nothing_of_filters_and_delays() -> No
     earlier = json.loads(made().to_json())
     del earlier["filters"], earlier["delays"]
     check_contract(json.dumps(earlier), made())
-    assert delays_before(json.dumps(earlier), made()) == made().delays
+    assert watermarks_before(json.dumps(earlier), Header((5, 6, 7), floors=(1, 2, 3))) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '"contract"', "\0"])

@@ -10,7 +10,6 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -26,7 +25,7 @@ from plait.cli.app import main
 from plait.errors import CheckpointMismatch
 from plait.hosts.spark.java import launcher_home, packaged_runtime, writes_shortest
 from plait.query.query import Query
-from plait.workshop.laws.upgrades import answer_from
+from plait.workshop.laws.upgrades import answers
 from plait.workshop.oracle.answer import Result, multiset
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -51,10 +50,7 @@ def found(where: Path, batches: range) -> Counter[Result]:
 
 def wanted(first: Query, second: Query) -> Counter[Result]:
     batches = [{"left": rows(0, b), "right": rows(1, b)} for b in range(BATCHES)]
-    # No row is late by one delay and not by the other.
-    pairs = zip(second.streams, first.streams, strict=True)
-    streams = tuple(replace(new, delay=old.delay) for new, old in pairs)
-    return answer_from(first, replace(second, streams=streams), batches, SINCE)
+    return answers([(first, batches[:SINCE]), (second, batches[SINCE:])])[1]
 
 
 def kill_in_the_middle(folder: Path, names: Sequence[str]) -> None:

@@ -5,8 +5,12 @@ the streams in the batches before. By the rule "own" that is the stream's newest
 delay; by the rule "least" it is the least of these, for all streams. A stream that has not been
 seen has no watermark, nor has one whose rows are never late, and then by "least" none of them has.
 
-*Invariants.* It never goes back while the newest times do not. The engine purges by the same times
-by which rows are late, so nothing is purged that an admitted row could join.
+How far a stream has come (its newest event time) and how far its watermark has come are two values.
+They part where a delay is made longer and where an idle stream follows the others: then the
+watermark stands on a *floor*, until the stream's own rows lift it further.
+
+*Invariants.* A watermark never goes back while newest times and floors do not. The engine purges by
+the same times by which rows are late, so nothing is purged that an admitted row could join.
 """
 
 from __future__ import annotations
@@ -17,8 +21,12 @@ from plait.engine.times import BEFORE_ALL_TIMES
 from plait.query.query import Query, Stream
 
 
-def watermarks_of(query: Query, newest: Sequence[int]) -> list[int]:
+def watermarks_of(
+    query: Query, newest: Sequence[int], floors: Sequence[int] | None = None
+) -> list[int]:
     """The watermark of each stream, `BEFORE_ALL_TIMES` where there is none.
+
+    Without `floors`, watermarks follow from the newest times alone.
 
     >>> from dataclasses import replace
     >>> from plait.plan.examples import clique
@@ -26,9 +34,19 @@ def watermarks_of(query: Query, newest: Sequence[int]) -> list[int]:
     [100, 70]
     >>> watermarks_of(replace(clique(2), lateness="least"), [100, 70])
     [70, 70]
+    >>> watermarks_of(clique(2), [100, 70], floors=[BEFORE_ALL_TIMES, 80])
+    [100, 80]
     """
-    own = [own_watermark(s, n) for s, n in zip(query.streams, newest, strict=True)]
+    own = own_watermarks(query.streams, newest, floors)
     return own if query.lateness == "own" else [min(own)] * len(own)
+
+
+def own_watermarks(
+    streams: Sequence[Stream], newest: Sequence[int], floors: Sequence[int] | None = None
+) -> list[int]:
+    """The watermark of each stream by itself, not below its floor."""
+    own = [own_watermark(s, n) for s, n in zip(streams, newest, strict=True)]
+    return own if floors is None else list(map(max, own, floors))
 
 
 def own_watermark(stream: Stream, newest: int) -> int:

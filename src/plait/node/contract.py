@@ -103,17 +103,6 @@ def processors_before(stored: str) -> int:
     return int(read_contract(stored)["processors"])
 
 
-def delays_before(stored: str | None, asked: Contract) -> tuple[int, ...]:
-    """The delays for which the state was written; those asked for now if it does not say.
-
-    By as much as a delay has grown, a processor counts the stream as further in event time than it
-    was. So its watermark stands where it stood, until new rows are as far ahead as the longer
-    delay asks for.
-    """
-    found = tuple(read_contract(stored).get("delays", ()))
-    return found if len(found) == len(asked.delays) else asked.delays
-
-
 ADDED = {"hash": "", "lateness": "own"}
 """What it meant that contracts of earlier versions did not speak of these."""
 

@@ -8,7 +8,7 @@ is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +21,10 @@ from plait.plan.routed import Plan
 from plait.plan.serde import from_dict, to_dict
 from plait.query.query import Query
 
-VERSION = 3
-"""Headers of version 1 did not say it; those of version 2 knew no moves of partition groups."""
+VERSION = 4
+"""Headers of version 1 did not say it; those of version 2 knew no moves of partition groups; those
+of version 3 had no floors, and their newest times may be those that watermarks would follow from.
+"""
 
 UNSAID = "unsaid"
 
@@ -55,6 +57,8 @@ class Header:
     notes: tuple[str, ...] = ()
     """What the next report is to tell, in sentences."""
     moving: Moving = field(default_factory=Moving)
+    floors: tuple[int, ...] | None = None
+    """The time below which the watermark of each stream does not go; None: they have none."""
 
     @classmethod
     def new(cls, query: Query) -> Header:
@@ -64,11 +68,13 @@ class Header:
     @classmethod
     def joining(cls, others: Collection[Header]) -> Header:
         """Of a node that joins in where these are: with their watermarks and routing table."""
-        heard = [header.heard for header in others if header.heard is not None]
+        newest = _furthest(header.newest for header in others)
+        assert newest is not None, "there are others"
         return cls(
-            tuple(map(max, zip(*(header.newest for header in others), strict=True))),
-            heard=tuple(map(max, zip(*heard, strict=True))) if heard else None,
+            newest,
+            heard=_furthest(header.heard for header in others),
             moving=Moving(max(header.moving.table for header in others)),
+            floors=_furthest(header.floors for header in others),
         )
 
     def goes_on(self, plan: Plan) -> bool:
@@ -89,6 +95,7 @@ class Header:
                 "batch": self.batch,
                 "token": self.token,
                 "newest": self.newest,
+                "floors": self.floors,
                 "heard": self.heard,
                 "total": self.total,
                 **self.followed.to_dict(),
@@ -120,12 +127,11 @@ class Header:
                     f"version {version}, this one knows {VERSION})",
                     remedy="run the query with the version that wrote it",
                 )
-            heard = given.get("heard")
             header = cls(
                 _ints(given["newest"]),
                 int(given["batch"]),
                 str(given["token"]),
-                None if heard is None else _ints(heard),
+                _ints_or_none(given.get("heard")),
                 given.get("total", {}),
                 Followed.of(given),
                 given.get("plan"),
@@ -135,6 +141,7 @@ class Header:
                 given.get("unwritten", {}),
                 tuple(given.get("notes", ())),
                 Moving.from_dict(given.get("moving")),
+                _ints_or_none(given.get("floors")),
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CheckpointDamaged(
@@ -142,9 +149,10 @@ class Header:
                 remedy="put the files of the state back from a copy of the checkpoint, or begin "
                 "with a new checkpoint location",
             ) from error
-        if query is not None and len(header.newest) != len(query.streams):
+        counts = {len(v) for v in (header.newest, header.floors, header.heard) if v is not None}
+        if query is not None and counts != {len(query.streams)}:
             raise CheckpointDamaged(
-                f"the header in the state of a node is about {len(header.newest)} streams, the "
+                f"the header in the state of a node is about {_listed(counts)} streams, the "
                 f"query has {len(query.streams)}",
                 remedy="begin with a new checkpoint location",
             )
@@ -158,3 +166,17 @@ def stored_plan(plan: Plan) -> dict[str, object] | None:
 
 def _ints(values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(value) for value in values)
+
+
+def _ints_or_none(values: Sequence[Any] | None) -> tuple[int, ...] | None:
+    return None if values is None else _ints(values)
+
+
+def _furthest(given: Iterable[tuple[int, ...] | None]) -> tuple[int, ...] | None:
+    """The largest value of each stream; None if nobody has any."""
+    known = [values for values in given if values is not None]
+    return tuple(map(max, zip(*known, strict=True))) if known else None
+
+
+def _listed(counts: Iterable[int]) -> str:
+    return " or ".join(map(str, sorted(counts)))

@@ -44,7 +44,7 @@ from plait.node.batch import Aside, Batch
 from plait.node.choosing import way_for
 from plait.node.epochs import Epoch
 from plait.node.header import Header, stored_plan
-from plait.node.idle import progressed
+from plait.node.idle import followed
 from plait.node.report import Report, add
 from plait.node.work import Tally, held
 from plait.optimize.budget import Budget
@@ -123,6 +123,8 @@ class Node:
         """How many batches it has joined, or is joining."""
         self.newest = list(header.newest)
         """The newest event time of each stream."""
+        self.floors = list(header.floors or (BEFORE_ALL_TIMES,) * len(self.newest))
+        """The time below which the watermark of each stream does not go."""
         self.followed = header.followed
         """What it was told to run, and by whom."""
         self.is_late: dict[int, npt.NDArray[np.bool_] | None] = {}
@@ -158,7 +160,7 @@ class Node:
     @property
     def watermarks(self) -> list[int]:
         """The time below which a row of each stream is late."""
-        return watermarks_of(self.query, self.newest)
+        return watermarks_of(self.query, self.newest, self.floors)
 
     def header(self, token: str, checksum: int) -> Header:
         """What it knows after a batch, with the name of its state and the sum of its segments."""
@@ -174,6 +176,7 @@ class Node:
             self._loop_state if self._loop is None or not self._looked else self._loop.to_dict(),
             checksum,
             moving=self.moving,
+            floors=tuple(self.floors),
         )
 
     # -- one batch
@@ -266,7 +269,9 @@ class Node:
                 batch.clock if stream in batch.newest else since
                 for stream, since in enumerate(before)
             )
-            self.newest = progressed(self.query.streams, self.newest, self._heard, batch.clock)
+            self.floors = followed(
+                self.query.streams, self.newest, self.floors, self._heard, batch.clock
+            )
 
     def _joined(
         self, arrivals: dict[int, Arrivals], epoch: Epoch | None

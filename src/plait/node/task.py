@@ -32,7 +32,7 @@ from plait.engine.watermarks import watermarks_of
 from plait.errors import CheckpointDamaged
 from plait.node.batch import Aside, Batch, check_table
 from plait.node.carrier import RESTORE, Carrier, Stored, looked_through
-from plait.node.contract import Contract, delays_before
+from plait.node.contract import Contract
 from plait.node.epochs import Epoch
 from plait.node.header import Header
 from plait.node.moving import Entered, enter
@@ -49,13 +49,11 @@ from plait.node.store import (
     stream_of,
 )
 from plait.node.transfer import NOWHERE, Transfers
-from plait.node.upgrade import changes, check_contract, cutoffs_before
+from plait.node.upgrade import changes, check_contract, cutoffs_before, watermarks_before
 from plait.route.routing import Routing
 from plait.route.rows import encode_rows, gathered
 from plait.route.table import Table
 from plait.tuning import Tuning
-
-_AFTER_ALL_TIMES = 2**63 - 1
 
 
 def portioned(tuning: Tuning) -> Tuning:
@@ -241,7 +239,7 @@ class Task:
 
         So what is found from now on does not depend on how rows came or where they were.
         """
-        cutoffs = cutoffs_before(stored, header.newest)
+        cutoffs = cutoffs_before(stored, header)
         for segment in self._segments(header, stored):
             number, lane, _, _ = segment
             stream = stream_of(lane)
@@ -269,12 +267,8 @@ class Task:
     def _noted(self, header: Header, stored: str) -> Header:
         """Tell what is asked otherwise, and let no watermark go back because a delay has grown."""
         notes = [f"{change} from this batch on" for change in changes(stored, self.contract)]
-        newest = list(header.newest)
-        for s, before in enumerate(delays_before(stored, self.contract)):
-            if newest[s] > BEFORE_ALL_TIMES:
-                more = max(0, self.contract.delays[s] - before)
-                newest[s] = min(newest[s] + more, _AFTER_ALL_TIMES)
-        return replace(header, newest=tuple(newest), notes=(*header.notes, *notes))
+        floors = tuple(watermarks_before(stored, header))
+        return replace(header, floors=floors, notes=(*header.notes, *notes))
 
     def _rebuilt(self, header: Header, written_for: str) -> Live:
         """The engine of this state, made from its segments."""
@@ -300,7 +294,7 @@ class Task:
 
     def _fill(self, live: Live, header: Header, given: Sequence[Stored]) -> None:
         """Take rows into the engine whose results were found before."""
-        watermarks = watermarks_of(self.setup.query, header.newest)
+        watermarks = watermarks_of(self.setup.query, header.newest, header.floors)
         arrivals = {}
         for stream in sorted({part.stream for part in given}):
             parts = [part for part in given if part.stream == stream]

@@ -11,8 +11,8 @@ streams, event times or keys, another type of a column that is kept.
 
 *Delays* change without being agreed to, in both directions. A shorter one makes rows late earlier
 from then on. With a longer one the watermark would go back, and rows would be let in whose partners
-were dropped already. Therefore a watermark never goes back (`contract.delays_before`), and a stream
-that had one is refused without one. For the same reason `lateness` does not become "least".
+were dropped already. Therefore a watermark never goes back (`watermarks_before`), and a stream that
+had one is refused without one. For the same reason `lateness` does not become "least".
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import CheckpointMismatch
 from plait.node.contract import ADDED, Contract, is_same, read_contract
+from plait.node.header import Header
 from plait.query.durations import show_micros
 from plait.query.names import quoted
 from plait.query.query import NEVER_LATE
@@ -175,21 +176,39 @@ def code_of(stored: str, asked: Contract) -> str:
     return hashlib.sha256(f"{stored}\n{asked.to_json()}".encode()).hexdigest()[:8]
 
 
-def cutoffs_before(stored: str, newest: Sequence[int]) -> list[int]:
+def watermarks_before(stored: str, header: Header) -> list[int]:
+    """The watermark that each stream had by itself when the old question was asked.
+
+    A contract that does not speak of delays tells nothing beyond the floors.
+
+    >>> from plait.node.contract import contract
+    >>> from plait.plan.examples import clique
+    >>> from plait.route.routing import route
+    >>> text = contract(clique(2), route(clique(2).graph, 1)).to_json()
+    >>> watermarks_before(text, Header((25, 40), floors=(30, 30)))
+    [30, 40]
+    """
+    floors = header.floors or (BEFORE_ALL_TIMES,) * len(header.newest)
+    delays = read_contract(stored).get("delays", ())
+    if len(delays) != len(floors):
+        return list(floors)
+    return [
+        floor if newest <= BEFORE_ALL_TIMES or delay >= NEVER_LATE else max(floor, newest - delay)
+        for newest, floor, delay in zip(header.newest, floors, delays, strict=True)
+    ]
+
+
+def cutoffs_before(stored: str, header: Header) -> list[int]:
     """For each stream the time before which the old question needs no row any longer.
 
     >>> from plait.node.contract import contract
     >>> from plait.plan.examples import clique
     >>> from plait.route.routing import route
     >>> text = contract(clique(2), route(clique(2).graph, 1)).to_json()
-    >>> cutoffs_before(text, [25_000_000, 40_000_000])
+    >>> cutoffs_before(text, Header((25_000_000, 40_000_000)))
     [30000000, 15000000]
     """
-    old = ADDED | read_contract(stored)
-    marks = [
-        BEFORE_ALL_TIMES if n <= BEFORE_ALL_TIMES or delay >= NEVER_LATE else n - delay
-        for n, delay in zip(newest, old["delays"], strict=True)
-    ]
+    old, marks = ADDED | read_contract(stored), watermarks_before(stored, header)
     if old["lateness"] == "least":
         marks = [min(marks)] * len(marks)
     return [

@@ -141,7 +141,7 @@ class Cluster:
         """The same state in new processes, with another question that was agreed to."""
         seed = self.routing.seed
         found = Cluster(query, plan, self._asked_for, tuning=self._tuning, seed=seed)
-        written = self.processor.contract.to_json()
+        written = self.stores[0].contract
         found.processor = replace(found.processor, upgraded=written)
         found.table, found.transfers = self.table, self.transfers
         found.batch, found.stores = self.batch, deepcopy(self.stores)

@@ -1,39 +1,107 @@
-"""The definition of the answer of a query that goes on from its state with another question.
+"""The definition of the answer of a query whose question changes while its state stays.
 
-Up to some batch the first question is asked, from then on the second one. What is found from then
-on are the results of the second one whose last row comes from then on. Of the rows that came before
-those are there that the first one let in and could still join, with the columns that it kept.
+A query is asked one question after the other, each for some batches. A question finds its results
+whose last row comes while it is asked. Of the rows that came before, those are there that every
+question since then let in and could still join, with the columns that all of them kept.
+
+A watermark never goes back. It is the furthest that the stream's newest event time, less the delay
+of the question at that time, has ever been.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from plait.query.query import NEVER_LATE, Query
 from plait.route.packets import lean
-from plait.workshop.oracle.answer import Result, Rows, event_times, oracle, rows_of, split_late
+from plait.workshop.oracle.answer import Result, Rows, event_times, oracle, rows_of
 from plait.workshop.oracle.fates import FILTERED, reasons
 
 Row = Mapping[str, object]
 Kept = dict[str, list[Row]]
+Batches = Sequence[Mapping[str, Rows]]
 
 
-def answer_from(
-    first: Query, second: Query, batches: Sequence[Mapping[str, Rows]], since: int
-) -> Counter[Result]:
-    """The results that are found from batch `since` on; both queries have the same delays."""
-    early = split_late(first, batches[:since])[0]
-    every, before = (split_late(second, some)[0] for some in (batches, batches[:since]))
-    old, new = Kept(), Kept()
-    for s, stream in enumerate(first.streams):
-        name = stream.name
-        kept = {field.name for field in lean(first).streams[s].fields}
-        let_in = _needed(first, s, _let_in(first, s, early[name]), batches[:since])
-        old[name] = [{c: v if c in kept else None for c, v in row.items()} for row in let_in]
-        new[name] = _let_in(second, s, every[name][len(before[name]) :])
-    return _found(second, old, new)
+def answers(phases: Sequence[tuple[Query, Batches]]) -> list[Counter[Result]]:
+    """The results that each question finds in its batches; a question without any asks nothing."""
+    found, world = [], _World()
+    for query, batches in phases:
+        found.append(world.ask(query, batches) if batches else Counter[Result]())
+    return found
+
+
+@dataclass
+class _World:
+    """What is known between two questions."""
+
+    kept: Kept = field(default_factory=dict)
+    newest: dict[str, int] = field(default_factory=dict)
+    marks: dict[str, int] = field(default_factory=dict)
+    """The watermark of each stream by itself."""
+
+    def ask(self, query: Query, batches: Batches) -> Counter[Result]:
+        old = {name: self.kept.get(name, []) for name in query.names}
+        new: Kept = {name: [] for name in query.names}
+        self._advance(query)
+        for batch in batches:
+            for name, rows in self._on_time(query, batch).items():
+                new[name] += _let_in(query, query.index(name), rows)
+            for stream in query.streams:
+                times = event_times(stream, rows_of(stream, batch.get(stream.name, ())))
+                seen = [time for time in (*times, self.newest.get(stream.name)) if time is not None]
+                if seen:
+                    self.newest[stream.name] = max(seen)
+            self._advance(query)
+        for s, stream in enumerate(query.streams):
+            columns = {f.name for f in lean(query).streams[s].fields}
+            self.kept[stream.name] = [
+                {c: v if c in columns else None for c, v in row.items()}
+                for row in self._needed(query, s, [*old[stream.name], *new[stream.name]])
+            ]
+        return _found(query, old, new)
+
+    def _advance(self, query: Query) -> None:
+        for stream in query.streams:
+            newest, mark = self.newest.get(stream.name), self.marks.get(stream.name)
+            if newest is not None and stream.delay < NEVER_LATE:
+                reached = newest - stream.delay
+                self.marks[stream.name] = reached if mark is None else max(mark, reached)
+
+    def _deciding(self, query: Query, name: str) -> int | None:
+        """The watermark by which rows of a stream are late."""
+        if query.lateness == "own":
+            return self.marks.get(name)
+        marks = [self.marks.get(other) for other in query.names]
+        known = [mark for mark in marks if mark is not None]
+        return min(known) if len(known) == len(marks) else None
+
+    def _on_time(self, query: Query, batch: Mapping[str, Rows]) -> Kept:
+        found: Kept = {}
+        for stream in query.streams:
+            mark = self._deciding(query, stream.name)
+            rows = rows_of(stream, batch.get(stream.name, ()))
+            found[stream.name] = [
+                row
+                for row, time in zip(rows, event_times(stream, rows), strict=True)
+                if time is not None and (mark is None or time >= mark)
+            ]
+        return found
+
+    def _needed(self, query: Query, s: int, rows: Sequence[Row]) -> list[Row]:
+        """The rows that some row still to come could join."""
+        marks = [self._deciding(query, name) for name in query.names]
+        bounds = query.bounds.matrix[s]
+        times = event_times(query.streams[s], rows)
+        return [
+            row
+            for row, time in zip(rows, times, strict=True)
+            if time is not None
+            and any(
+                mark is None or time + bounds[k] >= mark for k, mark in enumerate(marks) if k != s
+            )
+        ]
 
 
 def _found(query: Query, old: Kept, new: Kept) -> Counter[Result]:
@@ -47,30 +115,3 @@ def _let_in(query: Query, s: int, rows: Sequence[Row]) -> list[Row]:
     """The rows that the filters of a query let in."""
     fates = reasons(query, query.streams[s], rows)
     return [row for row, fate in zip(rows, fates, strict=True) if fate != FILTERED]
-
-
-def _needed(
-    query: Query, s: int, rows: Sequence[Row], batches: Sequence[Mapping[str, Rows]]
-) -> list[Row]:
-    """The rows that some row still to come could join."""
-    marks = [_watermark(query, k, batches) for k in range(len(query.streams))]
-    if query.lateness == "least":
-        least = None if None in marks else min(mark for mark in marks if mark is not None)
-        marks = [least] * len(marks)
-    bounds = query.bounds.matrix[s]
-    times = event_times(query.streams[s], rows)
-    return [
-        row
-        for row, time in zip(rows, times, strict=True)
-        if time is not None
-        and any(mark is None or time + bounds[k] >= mark for k, mark in enumerate(marks) if k != s)
-    ]
-
-
-def _watermark(query: Query, s: int, batches: Sequence[Mapping[str, Rows]]) -> int | None:
-    stream = query.streams[s]
-    if stream.delay >= NEVER_LATE:
-        return None
-    rows = [row for batch in batches for row in rows_of(stream, batch.get(stream.name, ()))]
-    times = [time for time in event_times(stream, rows) if time is not None]
-    return max(times) - stream.delay if times else None
