@@ -22,7 +22,7 @@ from plait.query import builder
 from plait.query.dialect import PLAIN, Dialect, zone_named
 from plait.query.durations import Duration
 from plait.query.query import NEVER_LATE, Lateness, Query
-from plait.query.streams import fields_of, idle_of
+from plait.query.streams import ahead_of, fields_of, idle_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -518,13 +518,15 @@ def sql(
     time: Mapping[str, str] | None = None,
     watermark: Duration | Mapping[str, Duration] | None = None,
     idle: Duration | Mapping[str, Duration] | None = None,
+    ahead: Duration | Mapping[str, Duration] | None = None,
     lateness: Lateness = "own",
 ) -> Sql:
     """A join asked in SQL, over named tables or over the tables and views of a Spark session.
 
     `time` names the event-time column, `watermark` how late rows may come, `idle` how long a
-    silent stream holds the others back; each for all streams, or by stream or table. With
-    `lateness="least"` rows are late by the least watermark of all streams, as in Spark.
+    silent stream holds the others back, `ahead` how far rows may be ahead of the clock; each for
+    all streams, or by stream or table. With `lateness="least"` rows are late by the least
+    watermark of all streams, as in Spark.
     """
     from plait.query.sql.statement import parse_statement
 
@@ -542,14 +544,18 @@ def sql(
             for s in query.streams
         )
         query = replace(query, streams=tuple(streams))
-    if isinstance(idle, Mapping):
-        known = {*origin, *origin.values()}
-        timeouts = {**idle_of(sorted(known), idle)}
-        idles = {s: timeouts.get(s, timeouts.get(origin[s])) for s in origin}
-    else:
-        idles = {**dict.fromkeys(origin), **idle_of(list(origin), idle)}
-    streams = (replace(s, idle=idles[s.name]) for s in query.streams)
+    known = sorted({*origin, *origin.values()})
+    idles, limits = idle_of(known, idle), ahead_of(known, ahead)
+    streams = (
+        replace(s, idle=_own(idles, s.name, origin), ahead=_own(limits, s.name, origin))
+        for s in query.streams
+    )
     return Sql(replace(query, streams=tuple(streams)), sources)
+
+
+def _own(given: Mapping[str, int], stream: str, origin: Mapping[str, str]) -> int | None:
+    """What was said of a stream, or else of its table."""
+    return given.get(stream, given.get(origin[stream]))
 
 
 def is_spark_frame(source: object) -> bool:

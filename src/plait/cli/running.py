@@ -57,6 +57,7 @@ def summary(execution: Execution, titles: dict[str, str], options: RunOptions) -
         "rows": counts.rows,
         "late": counts.late,
         "no time": counts.null_times,
+        **({"ahead": counts.ahead} if any(counts.ahead.values()) else {}),
         "null key": counts.null_keys,
         "filtered": counts.filtered,
         "malformed": bad,

@@ -3,14 +3,16 @@
 The one place that decides it, whoever hosts an engine. A row has one fate, the first of these:
 
 1. *no time*: its event time is null, or so far away that it cannot be counted with;
-2. *filtered*: a condition on its own stream is not true;
-3. *no key*: one of its keys is null, or fits no value of the other streams' type;
-4. *filtered*: two of its columns must equal the same key of another stream, and differ;
-5. *late*: it is older than its stream's watermark (`are_late`), which others know;
-6. it is joined.
+2. *ahead*: it is further ahead of the clock than its stream may be, if somebody said how far;
+3. *filtered*: a condition on its own stream is not true;
+4. *no key*: one of its keys is null, or fits no value of the other streams' type;
+5. *filtered*: two of its columns must equal the same key of another stream, and differ;
+6. *late*: it is older than its stream's watermark (`are_late`), which others know;
+7. it is joined.
 
 So a row that could never be in a result is not called late, as in Spark, where conditions come
-before the join. All rows that have a time move the watermark, also those that are set aside.
+before the join. All rows that have a time move the watermark, also those that are set aside, except
+those that are ahead.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from plait.query.expr import Expr
 from plait.query.query import Query
 
 NO_TIME = "no event time"
+AHEAD = "ahead of the clock"
 NULL_KEY = "null key"
 LATE = "late"
 """Why a row is set aside, in words. Rows that are filtered are counted and not kept."""
@@ -41,8 +44,9 @@ class SortedOut:
 
     rows: pa.RecordBatch
     newest: int
-    """The newest event time of all rows."""
+    """The newest event time of all rows that are not ahead."""
     no_time: pa.RecordBatch | None
+    ahead: pa.RecordBatch | None
     no_key: pa.RecordBatch | None
     filtered: int
 
@@ -65,16 +69,25 @@ class Admission:
     def __init__(self, query: Query, stream: int) -> None:
         graph = query.graph
         self._time = query.streams[stream].time
+        self._ahead = query.streams[stream].ahead
         self._filters = [query.residuals[r] for r in on_arrival(query, stream)]
         self._keys = [
             (graph.classes[k].type, graph.classes[k].columns[stream])
             for k in graph.classes_of(stream)
         ]
 
-    def sort_out(self, rows: pa.RecordBatch) -> SortedOut:
-        """The rows that may be in a result, and the others."""
+    def sort_out(self, rows: pa.RecordBatch, clock: int | None = None) -> SortedOut:
+        """The rows that may be in a result, and the others.
+
+        `clock` is the time of the batch in microseconds; without it no row is ahead.
+        """
         rows, no_time = with_times(rows, self._time)
-        times = event_times(rows.column(self._time))
+        times, ahead = event_times(rows.column(self._time)), None
+        if clock is not None and self._ahead is not None:
+            are_ahead = times > clock + self._ahead
+            if are_ahead.any():
+                ahead = rows.filter(pa.array(are_ahead))
+                rows, times = rows.filter(pa.array(~are_ahead)), times[~are_ahead]
         newest = int(times.max()) if len(times) else BEFORE_ALL_TIMES
         timed = rows.num_rows
         for condition in self._filters:
@@ -88,7 +101,7 @@ class Admission:
             for name in columns[1:]:
                 same = same_keys(rows.column(columns[0]), rows.column(name), type_)
                 rows = _chosen(rows, pa.array(same))
-        return SortedOut(rows, newest, no_time, no_key, filtered + before - rows.num_rows)
+        return SortedOut(rows, newest, no_time, ahead, no_key, filtered + before - rows.num_rows)
 
     def _keyed(self, rows: pa.RecordBatch) -> pa.Array | None:
         """Whether each row has all its keys; None if all have."""

@@ -163,13 +163,19 @@ class Engine:
         return self.windows.schema(stream)
 
     def admit(
-        self, stream: int, rows: pa.RecordBatch, watermark: int, flags: Ints | None = None
+        self,
+        stream: int,
+        rows: pa.RecordBatch,
+        watermark: int,
+        flags: Ints | None = None,
+        clock: int | None = None,
     ) -> Admitted:
         """Sort out the rows of a stream: what to join, and what to set aside.
 
         `flags` are those of PTLB (`plait.engine.flags`), for rows that were sorted out before.
+        `clock` is the time of the batch in microseconds, for rows that were not.
         """
-        return self.windows.admit(stream, rows, watermark, flags)
+        return self.windows.admit(stream, rows, watermark, flags, clock)
 
     def cutoff(self, stream: int, watermarks: Sequence[int]) -> int:
         """Tuples of a stream that are older than this can never join again."""

@@ -61,6 +61,7 @@ class Admitted:
     rows: int
     newest: int
     no_time: pa.RecordBatch | None
+    ahead: pa.RecordBatch | None
     no_key: pa.RecordBatch | None
     filtered: int
     late: pa.RecordBatch | None
@@ -79,11 +80,17 @@ class Ingest:
         self._keys = {k: graph.classes[k].columns[stream][0] for k in graph.classes_of(stream)}
         self.payload = payload_columns(query, stream)
 
-    def admit(self, rows: pa.RecordBatch, watermark: int, flags: Ints | None = None) -> Admitted:
+    def admit(
+        self,
+        rows: pa.RecordBatch,
+        watermark: int,
+        flags: Ints | None = None,
+        clock: int | None = None,
+    ) -> Admitted:
         """Sort out one batch of rows; if rows are flagged, all of them can be in a result."""
         rows = conformed(self._stream, rows)
         total, late = rows.num_rows, None
-        found = self._admission.sort_out(rows)
+        found = self._admission.sort_out(rows, clock)
         rows = found.rows
         assert flags is None or len(flags) == rows.num_rows, "flagged rows were sorted out before"
         times = event_times(rows.column(self._stream.time))
@@ -98,6 +105,7 @@ class Ingest:
             total,
             found.newest,
             found.no_time,
+            found.ahead,
             found.no_key,
             found.filtered,
             late,

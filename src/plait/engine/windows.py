@@ -88,10 +88,15 @@ class Windows:
         return self._ingests[stream].schema
 
     def admit(
-        self, stream: int, rows: pa.RecordBatch, watermark: int, flags: Ints | None = None
+        self,
+        stream: int,
+        rows: pa.RecordBatch,
+        watermark: int,
+        flags: Ints | None = None,
+        clock: int | None = None,
     ) -> Admitted:
         """Sort out the rows of a stream: what to join, and what to set aside."""
-        admitted = self._ingests[stream].admit(rows, watermark, flags)
+        admitted = self._ingests[stream].admit(rows, watermark, flags, clock)
         self._pending.add(admitted.arrivals)
         return admitted
 

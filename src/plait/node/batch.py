@@ -36,6 +36,7 @@ class PackedCounts:
 
     rows: dict[str, int] = field(default_factory=dict)
     null_times: dict[str, int] = field(default_factory=dict)
+    ahead: dict[str, int] = field(default_factory=dict)
     null_keys: dict[str, int] = field(default_factory=dict)
     filtered: dict[str, int] = field(default_factory=dict)
     malformed: dict[str, int] = field(default_factory=dict)
@@ -78,11 +79,17 @@ class Batch:
 
     Without a clock no stream is ever idle.
     """
+    present: int | None = None
+    """The time of the clock in microseconds, for rows that nobody has sorted out before.
+
+    Without it no row is ahead of the clock.
+    """
 
 
-def batch_of_rows(query: Query, given: Mapping[str, Rows]) -> Batch:
+def batch_of_rows(query: Query, given: Mapping[str, Rows], present: int | None = None) -> Batch:
     """A batch of plain rows, which the node sorts out itself."""
-    return Batch({query.index(name): _one_batch(rows) for name, rows in given.items()})
+    rows = {query.index(name): _one_batch(some) for name, some in given.items()}
+    return Batch(rows, present=present)
 
 
 def batch_of_packets(packets: Iterable[Packet], query: Query) -> Batch:
@@ -102,6 +109,7 @@ def batch_of_packets(packets: Iterable[Packet], query: Query) -> Batch:
                 batch.newest[stream] = max(batch.newest.get(stream, packet.newest), packet.newest)
             add(counts.rows, name, packet.rows)
             add(counts.null_times, name, packet.null_times)
+            add(counts.ahead, name, packet.ahead)
             add(counts.null_keys, name, packet.null_keys)
             add(counts.filtered, name, packet.filtered)
             add(counts.malformed, name, packet.malformed)

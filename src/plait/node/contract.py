@@ -1,7 +1,7 @@
 """What a checkpoint was written by: everything that the meaning of its state depends on.
 
 Another question is refused, unless somebody has agreed to it: see `plait.node.upgrade`. Idle
-timeouts and the output of late rows are no part of a contract.
+timeouts, how far ahead rows may be and the output of late rows are no part of a contract.
 """
 
 from __future__ import annotations

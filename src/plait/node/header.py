@@ -15,6 +15,7 @@ from typing import Any
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import CheckpointDamaged, CheckpointMismatch
 from plait.node.epochs import Followed
+from plait.node.leaps import Leap, Leaps
 from plait.node.moving import Moving
 from plait.plan.jtree import Join, Leaf
 from plait.plan.routed import Plan
@@ -59,6 +60,7 @@ class Header:
     moving: Moving = field(default_factory=Moving)
     floors: tuple[int, ...] | None = None
     """The time below which the watermark of each stream does not go; None: they have none."""
+    leaps: Leaps = field(default_factory=dict)
 
     @classmethod
     def new(cls, query: Query) -> Header:
@@ -106,6 +108,7 @@ class Header:
                 "unwritten": self.unwritten,
                 "notes": self.notes,
                 "moving": self.moving.to_dict(),
+                "leaps": self.leaps,
             }
         )
 
@@ -142,6 +145,7 @@ class Header:
                 tuple(given.get("notes", ())),
                 Moving.from_dict(given.get("moving")),
                 _ints_or_none(given.get("floors")),
+                {name: Leap(*_ints(leap)) for name, leap in given.get("leaps", {}).items()},
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CheckpointDamaged(

@@ -120,7 +120,7 @@ def past_of(number: int, reports: Sequence[Report], at: float = 0.0, took: float
         1,
         dict(sums.rows),
         {name: n for name, n in sums.late.items() if n},
-        sum(sum(c.values()) for c in (sums.null_times, sums.null_keys, sums.malformed)),
+        sum(sum(c.values()) for c in (sums.null_times, sums.ahead, sums.null_keys, sums.malformed)),
         sums.results,
         {stage: round(s, 4) for stage, s in sums.seconds.items()},
         sums.written_bytes,

@@ -29,7 +29,7 @@ import pyarrow as pa
 from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
 from plait.adapt.strategy import Way
-from plait.engine.admission import LATE, NO_TIME, NULL_KEY
+from plait.engine.admission import AHEAD, LATE, NO_TIME, NULL_KEY
 from plait.engine.driver import Engine
 from plait.engine.ingest import Admitted, Arrivals
 from plait.engine.migrate.strategy import check_request, migrate
@@ -45,6 +45,7 @@ from plait.node.choosing import way_for
 from plait.node.epochs import Epoch
 from plait.node.header import Header, stored_plan
 from plait.node.idle import followed
+from plait.node.leaps import leaps_after
 from plait.node.report import Report, add
 from plait.node.work import Tally, held
 from plait.optimize.budget import Budget
@@ -125,6 +126,8 @@ class Node:
         """The newest event time of each stream."""
         self.floors = list(header.floors or (BEFORE_ALL_TIMES,) * len(self.newest))
         """The time below which the watermark of each stream does not go."""
+        self.leaps = header.leaps
+        """Streams that are far ahead of the others."""
         self.followed = header.followed
         """What it was told to run, and by whom."""
         self.is_late: dict[int, npt.NDArray[np.bool_] | None] = {}
@@ -177,6 +180,7 @@ class Node:
             checksum,
             moving=self.moving,
             floors=tuple(self.floors),
+            leaps=self.leaps,
         )
 
     # -- one batch
@@ -194,7 +198,9 @@ class Node:
         watermarks = self.watermarks
         # All streams first: a batch that is refused leaves nothing behind.
         admitted = {
-            stream: self.engine.admit(stream, rows, watermarks[stream], batch.flags.get(stream))
+            stream: self.engine.admit(
+                stream, rows, watermarks[stream], batch.flags.get(stream), batch.present
+            )
             for stream, rows in batch.rows.items()
         }
         self.is_late = {stream: given.is_late for stream, given in admitted.items()}
@@ -231,20 +237,25 @@ class Node:
             counts = batch.counts
             report.rows, report.null_times = counts.rows, counts.null_times
             report.null_keys, report.filtered = counts.null_keys, counts.filtered
-            report.malformed = counts.malformed
+            report.malformed, report.ahead = counts.malformed, counts.ahead
             return
         for stream, given in admitted.items():
             name = self.query.names[stream]
             add(report.rows, name, given.rows)
             add(report.filtered, name, given.filtered)
             add(report.null_times, name, _length(given.no_time))
+            add(report.ahead, name, _length(given.ahead))
             add(report.null_keys, name, _length(given.no_key))
 
     def _aside(self, batch: Batch, admitted: Mapping[int, Admitted]) -> Iterator[Aside]:
         """The rows that are not joined. Of several copies of a late row, the original counts."""
         yield from batch.aside
         for stream, given in admitted.items():
-            for reason, rows in ((NO_TIME, given.no_time), (NULL_KEY, given.no_key)):
+            for reason, rows in (
+                (NO_TIME, given.no_time),
+                (AHEAD, given.ahead),
+                (NULL_KEY, given.no_key),
+            ):
                 if rows is not None and rows.num_rows:
                     yield Aside(stream, reason, rows)
             late = given.late
@@ -259,19 +270,23 @@ class Node:
 
     def _advance(self, batch: Batch, admitted: Mapping[int, Admitted]) -> None:
         """Move the watermarks as far as the streams have come."""
+        before = list(self.newest)
         for stream, given in admitted.items():
             self.newest[stream] = max(self.newest[stream], given.newest)
         for stream, newest in batch.newest.items():
             self.newest[stream] = max(self.newest[stream], newest)
         if batch.clock is not None:
-            before = self._heard or (batch.clock,) * len(self.newest)
+            since = self._heard or (batch.clock,) * len(self.newest)
             self._heard = tuple(
-                batch.clock if stream in batch.newest else since
-                for stream, since in enumerate(before)
+                batch.clock if stream in batch.newest else then for stream, then in enumerate(since)
             )
             self.floors = followed(
                 self.query.streams, self.newest, self.floors, self._heard, batch.clock
             )
+        report = self.report
+        self.leaps = leaps_after(
+            self.query, self.leaps, before, self.newest, report.rows, report.late
+        )
 
     def _joined(
         self, arrivals: dict[int, Arrivals], epoch: Epoch | None
@@ -301,6 +316,7 @@ class Node:
         report.plan = str(self.plan)
         report.epoch = self.followed.last
         report.seconds = {"join": seconds}
+        report.leaps = {name: list(leap) for name, leap in self.leaps.items()}
         report.watermarks = {
             name: mark
             for name, mark in zip(self.query.names, self.watermarks, strict=True)

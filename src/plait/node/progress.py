@@ -14,13 +14,14 @@ from functools import reduce
 from typing import Any
 
 from plait.adapt.events import Event
+from plait.node.leaps import leap_notes
 from plait.node.placement import Placement
 from plait.node.progress_text import html, lines
 from plait.node.report import SUMMED, Report, plus
 
 _RAN = "addBatch"
 """Among Spark's times, the one that only a batch has that was run."""
-_FROM_BEATS = ("rows", "null_times", "null_keys", "filtered", "malformed")
+_FROM_BEATS = ("rows", "null_times", "ahead", "null_keys", "filtered", "malformed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Counted:
     late: Mapping[str, int] = field(default_factory=dict)
     null_times: Mapping[str, int] = field(default_factory=dict)
     """Rows without a usable event time."""
+    ahead: Mapping[str, int] = field(default_factory=dict)
+    """Rows further ahead of the clock than their stream may be."""
     null_keys: Mapping[str, int] = field(default_factory=dict)
     filtered: Mapping[str, int] = field(default_factory=dict)
     """Rows that failed a condition on their own stream."""
@@ -173,6 +176,7 @@ def progress(
         return Progress(notes=told, unreported=silent)
     latest = {r.processor: r for _, reports, _ in known for r in reports}
     newest = [latest[processor] for processor in sorted(latest)]
+    told += tuple((known[-1][0], note) for note in leap_notes(r.leapt for r in newest))
     return Progress(
         tuple(
             BatchProgress(number, counted(reports), dict(times)) for number, reports, times in known

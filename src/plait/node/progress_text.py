@@ -106,6 +106,10 @@ def _notes(found: Progress) -> list[str]:
             f"{n:,} values of {name} could not be read and were set aside"
             for name, n in total.malformed.items()
         ),
+        *(
+            f"{n:,} rows of {name} were too far ahead of the clock and were set aside"
+            for name, n in total.ahead.items()
+        ),
         f"processors {len(total.routed)}; the hottest is {hot} with {times:.2f} times the mean",
         *(
             f"migration on {p} to {m['new']} by {m['strategy'].replace('-', ' ')}: {m['status']}, "

@@ -13,11 +13,13 @@ from typing import Any
 
 from plait.adapt.events import Event
 from plait.errors import SourceError
+from plait.node.leaps import Leap
 from plait.node.sealed import sealed, unsealed
 
 SUMMED = (
     "rows",
     "null_times",
+    "ahead",
     "null_keys",
     "filtered",
     "malformed",
@@ -41,6 +43,8 @@ class Report:
     rows: dict[str, int] = field(default_factory=dict)
     """Rows of each stream that pack tasks saw; the same in the reports of all processors."""
     null_times: dict[str, int] = field(default_factory=dict)
+    ahead: dict[str, int] = field(default_factory=dict)
+    """Rows further ahead of the clock than their stream may be."""
     null_keys: dict[str, int] = field(default_factory=dict)
     filtered: dict[str, int] = field(default_factory=dict)
     malformed: dict[str, int] = field(default_factory=dict)
@@ -67,6 +71,8 @@ class Report:
     """What each join did in this batch, by its streams; see `plait.node.work`."""
     watermarks: dict[str, int] = field(default_factory=dict)
     """In microseconds; a stream that was never seen is missing."""
+    leaps: dict[str, list[int]] = field(default_factory=dict)
+    """Streams that are far ahead of the others; see `plait.node.leaps`."""
     plan: str = ""
     epoch: int = 0
     """The newest decision of the driver that the processor has followed; see `epochs`."""
@@ -84,6 +90,11 @@ class Report:
     """What the stages took of a core, without waiting for one: what the batch's work is."""
     total: dict[str, Any] = field(default_factory=dict)
     """The fields in `SUMMED`, added up over all batches of the checkpoint, this one included."""
+
+    @property
+    def leapt(self) -> dict[str, Leap]:
+        """The streams that are far ahead of the others."""
+        return {name: Leap(*counts) for name, counts in self.leaps.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """In the types of JSON."""
@@ -109,6 +120,10 @@ class Report:
             known["groups"] = {  # the names in an object of JSON are texts
                 stream: {int(group): int(rows) for group, rows in counts.items()}
                 for stream, counts in known.get("groups", {}).items()
+            }
+            known["leaps"] = {
+                stream: list(Leap(*map(int, counts)))
+                for stream, counts in known.get("leaps", {}).items()
             }
             return cls(**known)
         except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -78,6 +78,12 @@ class SiteSetup:
                     "clock by which it could be idle",
                     remedy="leave it out: a silent stream holds back windows, but no results",
                 )
+            if stream.ahead is not None:
+                raise SiteError(
+                    f"the rows of stream {quoted(stream.name)} may be only so far ahead of the "
+                    "clock, but sites share no clock",
+                    remedy="leave it out, and filter its DataFrame before the join",
+                )
         site_part(sites, self.jep, sites.results)  # refuses a plan for other streams
         if self.policy is not None and (
             self.statistics is None or (self.automatic and self.jep != greedy(self.setting))

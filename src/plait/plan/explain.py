@@ -74,6 +74,7 @@ def _header(query: Query) -> Iterator[str]:
             else f"watermark delay {show_micros(s.delay)}"
         )
         + ("" if s.idle is None else f", idle after {show_micros(s.idle)}")
+        + ("" if s.ahead is None else f", at most {show_micros(s.ahead)} ahead of the clock")
         for s in query.streams
     ]
     conditions = [f"[{r}] {expr}" for r, expr in enumerate(query.residuals, 1)]

@@ -28,7 +28,7 @@ from plait.query.query import (
     check_time_column,
     make_query,
 )
-from plait.query.streams import check_names, delays_of, idle_of, time_columns
+from plait.query.streams import ahead_of, check_names, delays_of, idle_of, time_columns
 
 Source = Any
 """Anything with columns: see `schema_of`."""
@@ -59,6 +59,7 @@ class JoinBuilder:
     times: Mapping[str, str] = field(default_factory=dict)
     delays: Mapping[str, int] = field(default_factory=dict)
     timeouts: Mapping[str, int] = field(default_factory=dict)
+    furthest: Mapping[str, int] = field(default_factory=dict)
     conditions: tuple[str, ...] = ()
     windows: tuple[Constraint, ...] = ()
     outputs: tuple[str, ...] = ()
@@ -106,6 +107,16 @@ class JoinBuilder:
         """
         given = {**idle_of(self.names, timeout), **idle_of(self.names, timeouts)}
         return replace(self, timeouts={**self.timeouts, **given})
+
+    def ahead(self, limit: Duration | None = None, /, **limits: Duration) -> Self:
+        """Say how far rows may be ahead of the clock: `ahead("1 hour")`, `ahead(a="1 day")`.
+
+        Rows beyond that are set aside, and do not move the watermark: one row of the year 9999
+        would make all later ones late. Without it any time counts, as in Spark. The clock is that
+        of the batch; event times without a time zone are compared with it as UTC.
+        """
+        given = {**ahead_of(self.names, limit), **ahead_of(self.names, limits)}
+        return replace(self, furthest={**self.furthest, **given})
 
     def on(self, *conditions: str) -> Self:
         """Add join conditions: equalities, intervals between event times, anything boolean.
@@ -192,6 +203,7 @@ class JoinBuilder:
                 column,
                 self._delay(name, column),
                 self.timeouts.get(name),
+                self.furthest.get(name),
             )
             for name, column in zip(self.names, columns, strict=True)
         ]

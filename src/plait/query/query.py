@@ -56,7 +56,8 @@ class Stream:
     `delay` is in microseconds: the watermark is the newest time seen in earlier batches minus
     `delay`, and a row that is older is late (but see `Lateness`). A stream that is silent for
     `idle` microseconds of the clock no longer holds the others back; without it, it does. With the
-    delay `NEVER_LATE` the stream has no watermark.
+    delay `NEVER_LATE` the stream has no watermark. Rows more than `ahead` microseconds ahead of the
+    clock are set aside and do not move the watermark; without it, none is.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Stream:
     time: str
     delay: int = 0
     idle: int | None = None
+    ahead: int | None = None
 
     @property
     def schema(self) -> pa.Schema:

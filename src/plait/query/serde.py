@@ -118,23 +118,32 @@ def _stream_to_dict(stream: Stream) -> dict[str, object]:
         "time": stream.time,
         "delay": stream.delay,
         "idle": stream.idle,
+        # Only where it is bounded, so that earlier versions can read all other queries.
+        **({} if stream.ahead is None else {"ahead": stream.ahead}),
     }
 
 
 def _stream(data: object, path: str) -> Stream:
-    found = _READ.fields(data, path, ("name", "fields", "time", "delay", "idle"))
+    bounded = isinstance(data, Mapping) and "ahead" in data
+    parts = ("name", "fields", "time", "delay", "idle", *(["ahead"] if bounded else ()))
+    found = _READ.fields(data, path, parts)
     fields = []
     for item, where in _READ.items(found["fields"], f"{path}.fields"):
         field = _READ.fields(item, where, ("name", "type"))
         name = _READ.text(field["name"], f"{where}.name", "the name of a column")
         fields.append(Field(name, type_from_data(field["type"], f"{where}.type")))
-    idle = found["idle"]
+    limits = {name: found.get(name) for name in ("idle", "ahead")}
+    idle, ahead = (
+        None if n is None else _READ.whole(n, f"{path}.{name}", "a number of microseconds")
+        for name, n in limits.items()
+    )
     return Stream(
         _READ.text(found["name"], f"{path}.name", "the name of a stream"),
         tuple(fields),
         _READ.text(found["time"], f"{path}.time", "the name of a column"),
         _READ.whole(found["delay"], f"{path}.delay", "a number of microseconds"),
-        None if idle is None else _READ.whole(idle, f"{path}.idle", "a number of microseconds"),
+        idle,
+        ahead,
     )
 
 

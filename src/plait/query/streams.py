@@ -55,12 +55,30 @@ def idle_of(names: Sequence[str], idle: Duration | Mapping[str, Duration] | None
     >>> idle_of(["a", "b"], {"a": "1 minute"}), idle_of(["a", "b"], None)
     ({'a': 60000000}, {})
     """
-    if idle is None:
+    return _by_name(names, idle, "the idle timeout")
+
+
+def ahead_of(
+    names: Sequence[str], ahead: Duration | Mapping[str, Duration] | None
+) -> dict[str, int]:
+    """How far rows of a stream may be ahead of the clock, where that is bounded: microseconds.
+
+    >>> ahead_of(["a", "b"], "1 hour")
+    {'a': 3600000000, 'b': 3600000000}
+    """
+    return _by_name(names, ahead, "how far ahead rows may be")
+
+
+def _by_name(
+    names: Sequence[str], given: Duration | Mapping[str, Duration] | None, what: str
+) -> dict[str, int]:
+    """A duration for all streams, or one each."""
+    if given is None:
         return {}
-    if not isinstance(idle, Mapping):
-        return dict.fromkeys(names, positive(idle, what="the idle timeout"))
-    check_names(idle, names)
-    return {n: positive(d, what=f"the idle timeout of {n!r}") for n, d in idle.items()}
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(names, positive(given, what=what))
+    check_names(given, names)
+    return {n: positive(d, what=f"{what} of {n!r}") for n, d in given.items()}
 
 
 def _delay(duration: Duration, what: str) -> int:

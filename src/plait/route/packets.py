@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from plait.engine.admission import NO_TIME, NULL_KEY, Admission
+from plait.engine.admission import AHEAD, NO_TIME, NULL_KEY, Admission
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.plan.steps import on_arrival
 from plait.query.query import Query, narrowed
@@ -24,6 +24,9 @@ from plait.route.malformed import MALFORMED, apart
 from plait.route.routing import Numbers, Routing
 from plait.route.rows import encode_rows, gathered
 from plait.tuning import USUAL, Tuning
+
+CLOCK = "__plait_clock"
+"""The column by which pack tasks learn the time of their batch, where a stream asks for it."""
 
 
 class Packet(NamedTuple):
@@ -39,6 +42,7 @@ class Packet(NamedTuple):
     original: bool = True
     newest: int = BEFORE_ALL_TIMES
     null_times: int = 0
+    ahead: int = 0
     null_keys: int = 0
     filtered: int = 0
     malformed: int = 0
@@ -73,6 +77,8 @@ class Packer:
     tuning: Tuning = USUAL
     marked: bool = False
     """Whether the last column of the rows is the mark of malformed ones; see `malformed`."""
+    clocked: bool = False
+    """Whether a further column, `CLOCK`, has the time of the batch in microseconds."""
 
     def pack(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
         """The packets of one task, and its closing beats."""
@@ -80,9 +86,10 @@ class Packer:
         grouped: dict[int, Numbers] = {}
         admission = Admission(self.query, self.stream)
         needed = [f.name for f in lean(self.query).streams[self.stream].fields]
-        for chunk in gathered(batches, self.tuning.packet_rows, self.tuning.gathered_bytes):
+        for whole in gathered(batches, self.tuning.packet_rows, self.tuning.gathered_bytes):
+            chunk, clock = _clock_apart(whole) if self.clocked else (whole, None)
             proper, malformed = apart(chunk) if self.marked else (chunk, None)
-            rows, counts, aside = _admit(admission, proper, counts)
+            rows, counts, aside = _admit(admission, proper, counts, clock)
             aside = {reason: bad.select(needed) for reason, bad in aside.items()}
             if malformed is not None:
                 aside[MALFORMED], more = malformed, malformed.num_rows
@@ -122,16 +129,23 @@ class Packer:
             )
 
 
+def _clock_apart(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, int | None]:
+    """The rows without the time of the batch, and that time."""
+    clocks = rows.column(CLOCK)
+    return rows.drop_columns([CLOCK]), clocks[0].as_py() if len(clocks) else None
+
+
 def _admit(
-    admission: Admission, rows: pa.RecordBatch, counts: Packet
+    admission: Admission, rows: pa.RecordBatch, counts: Packet, clock: int | None
 ) -> tuple[pa.RecordBatch, Packet, dict[str, pa.RecordBatch]]:
     """The rows that may be in a result, as far as they tell by themselves; the bad ones."""
-    found = admission.sort_out(rows)
-    aside = {NO_TIME: found.no_time, NULL_KEY: found.no_key}
+    found = admission.sort_out(rows, clock)
+    aside = {NO_TIME: found.no_time, AHEAD: found.ahead, NULL_KEY: found.no_key}
     counts = counts._replace(
         rows=counts.rows + rows.num_rows,
         newest=max(counts.newest, found.newest),
         null_times=counts.null_times + _length(found.no_time),
+        ahead=counts.ahead + _length(found.ahead),
         filtered=counts.filtered + found.filtered,
         null_keys=counts.null_keys + _length(found.no_key),
     )

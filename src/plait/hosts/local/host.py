@@ -16,7 +16,7 @@ from plait.engine.driver import Engine
 from plait.engine.purging import Purge
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import MigrationError
-from plait.hosts.clock import REAL
+from plait.hosts.clock import REAL, micros_now
 from plait.node.batch import Aside, Rows, batch_of_rows
 from plait.node.node import Node, Setup
 from plait.optimize.budget import Budget
@@ -38,6 +38,7 @@ class Counts:
     rows: dict[str, int] = field(default_factory=dict)
     late: dict[str, int] = field(default_factory=dict)
     null_times: dict[str, int] = field(default_factory=dict)
+    ahead: dict[str, int] = field(default_factory=dict)
     null_keys: dict[str, int] = field(default_factory=dict)
     filtered: dict[str, int] = field(default_factory=dict)
     batches: int = 0
@@ -48,8 +49,8 @@ class Counts:
     @classmethod
     def of(cls, names: tuple[str, ...]) -> Counts:
         """All zero."""
-        zero = dict.fromkeys(names, 0)
-        return cls(zero, zero.copy(), zero.copy(), zero.copy(), zero.copy())
+        a, b, c, d, e, f = (dict.fromkeys(names, 0) for _ in range(6))
+        return cls(a, b, c, d, e, f)
 
 
 class LocalRun:
@@ -70,7 +71,8 @@ class LocalRun:
     random: who knows it can choose keys that make every lookup slow.
 
     `aside` is told the rows of each batch that are not joined, with the reason; `late` keeps those
-    that are late.
+    that are late. `present` tells the time in microseconds since 1970; rows of a stream with a
+    bound (`ahead`) are compared with it.
     """
 
     def __init__(
@@ -87,8 +89,10 @@ class LocalRun:
         costs: Costs | None = None,
         seed: int = 0,
         aside: Callable[[Aside], None] | None = None,
+        present: Callable[[], int] = micros_now,
     ) -> None:
         self.query = query
+        self._present = present
         setting: Setting | None = None
         if isinstance(adapt, Setting):
             setting = adapt
@@ -139,7 +143,7 @@ class LocalRun:
 
     def stream(self, batch: Mapping[str, Rows]) -> Iterator[pa.RecordBatch]:
         """Like `push`, but results come as they are found; must be exhausted."""
-        for found in self.node.step(batch_of_rows(self.query, batch)):
+        for found in self.node.step(batch_of_rows(self.query, batch, self._present())):
             if isinstance(found, Aside):
                 if self._aside is not None:
                     self._aside(found)
@@ -151,7 +155,7 @@ class LocalRun:
         report = self.node.report
         self.events += report.events
         self.counts.batches += 1
-        for name in ("rows", "late", "null_times", "null_keys", "filtered"):
+        for name in ("rows", "late", "null_times", "ahead", "null_keys", "filtered"):
             sums = getattr(self.counts, name)
             for stream, n in getattr(report, name).items():
                 sums[stream] += n

@@ -13,6 +13,7 @@ are there, so a driver that was started again leaves no gap.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -24,7 +25,10 @@ from plait.hosts.spark.clerk_files import HISTORY, QUESTION, past_batch, questio
 from plait.hosts.spark.joins import Made, pin, unpin
 from plait.hosts.spark.locks import lock_on
 from plait.hosts.spark.plan_requests import PlanRequests
+from plait.node.leaps import leap_notes
 from plait.node.requests import PlanAnswer, PlanRequest
+
+LOG = logging.getLogger("plait")
 
 _AT_ONCE = 32
 """Batches that one turn goes through, at most: others wait for the thread."""
@@ -48,6 +52,8 @@ class Clerk:
         self._told = -1
         """The last batch that the history tells, or of which there is nothing to tell."""
         self._heard = clock()
+        self._warned: set[str] = set()
+        """The streams of which the log tells already that a row is far ahead."""
 
     def turn(self) -> bool:
         """Do what there is to do; whether there was something."""
@@ -100,8 +106,17 @@ class Clerk:
             return False
         there = [b for b in control.batches(query) if history.last < b <= ended]
         history.add(list(filter(None, (past_batch(control, query, b) for b in there[:_AT_ONCE]))))
+        self._warn_of_leaps(query, ended)
         self._told = ended if len(there) <= _AT_ONCE else history.last
         return bool(there)
+
+    def _warn_of_leaps(self, query: str, batch: int) -> None:
+        """Log once of each stream that a row far ahead has made its rows late."""
+        reports = self._join.control.reports(query, batch)
+        for stream in sorted({name for report in reports for name in report.leaps} - self._warned):
+            for note in leap_notes({stream: r.leapt[stream]} for r in reports if stream in r.leaps):
+                self._warned.add(stream)
+                LOG.warning("%s", note)
 
     # -- requests
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # the name everybody uses
 
 from plait.adapt.balance_policy import BalancePolicy
@@ -47,7 +47,7 @@ from plait.plan.jtree import Join, Leaf, check_plan
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query, narrowed
 from plait.route.malformed import MALFORMED, MARK, MARK_TYPE
-from plait.route.packets import Packer, Packet, lean
+from plait.route.packets import CLOCK, Packer, Packet, lean
 from plait.tuning import USUAL, Tuning
 
 OBSERVATION = "plait"
@@ -61,6 +61,7 @@ _PACKETS = pa.schema(
         ("original", pa.bool_()),
         ("newest", pa.int64()),
         ("null_times", pa.int64()),
+        ("ahead", pa.int64()),
         ("null_keys", pa.int64()),
         ("filtered", pa.int64()),
         ("malformed", pa.int64()),
@@ -140,14 +141,16 @@ def results(
             # Spark parses the names once more on its way to Python: plain ones, then.
             [named_column(name).alias(f"c{i}") for i, name in enumerate(schema.names)]
         )
-        packer = Packer(asked, s, routing, bool(late), tuning, marked)
+        if clocked := stream.ahead is not None:
+            frame = frame.withColumn(CLOCK, F.unix_micros(_began()))
+            schema = schema.append(pa.field(CLOCK, pa.int64()))
+        packer = Packer(asked, s, routing, bool(late), tuning, marked, clocked)
         pack = _pack(packer, schema, keys, control)
         packed = frame.mapInArrow(pack, spark_schema(_PACKETS))
         packets = packed if packets is None else packets.unionAll(packed)
     assert packets is not None, "a query has streams"
     if any(s.idle is not None for s in query.streams):
-        # The time at which Spark began the batch, from its log: the same when it is repeated.
-        packets = packets.withColumn("clock", F.unix_millis(F.current_timestamp()))
+        packets = packets.withColumn("clock", F.unix_millis(_began()))
     setting = None
     if adapt is not None and isinstance(plan, Join | Leaf):
         share = (budget or Budget()).divided(layout.taking_part)
@@ -212,6 +215,11 @@ def _observed(found: DataFrame, called: str) -> DataFrame:
             "an input of this join is itself the result of one, and both have the same name",
             remedy="tell them apart: to_df(name='...')",
         ) from error
+
+
+def _began() -> Column:
+    """The time at which Spark began the batch, from its log: the same when it is repeated."""
+    return F.current_timestamp()
 
 
 def _check(query: Query, plan: Plan) -> None:

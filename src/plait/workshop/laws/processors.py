@@ -30,7 +30,7 @@ from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.routed import Plan
 from plait.query.query import Query
-from plait.route.packets import Packer, Packet, lean
+from plait.route.packets import CLOCK, Packer, Packet, lean
 from plait.route.routing import route
 from plait.tuning import USUAL, Tuning
 
@@ -148,13 +148,18 @@ class Cluster:
         found._tokens = self._tokens  # no two states of a query have the same name
         return found
 
-    def packets(self, batch: Mapping[str, pa.Table], tasks: int = 1) -> list[Packet]:
-        """What the pack tasks of all streams send."""
+    def packets(
+        self, batch: Mapping[str, pa.Table], tasks: int = 1, clock: int = 0
+    ) -> list[Packet]:
+        """What the pack tasks of all streams send; the clock is in milliseconds."""
         packets: list[Packet] = []
-        for name, table in batch.items():
+        for name, given in batch.items():
             aside, stream = self.processor.aside, self.query.index(name)
             routing = self.routing.at(self.table)
-            packer = Packer(self.query, stream, routing, aside, self._tuning)
+            clocked = self.query.streams[stream].ahead is not None
+            packer = Packer(self.query, stream, routing, aside, self._tuning, clocked=clocked)
+            times = pa.array([1_000 * clock] * len(given), pa.int64())
+            table = given.append_column(CLOCK, times) if clocked else given
             size = -(-len(table) // tasks) or 1
             for task in range(tasks):
                 packets += packer.pack(table.slice(task * size, size).to_batches())
@@ -176,7 +181,7 @@ class Cluster:
         processors of an attempt commit together or not at all, as in a micro-batch. After
         `MOST_DEATHS` it is not asked any more: a batch of many results would never end.
         """
-        packets = [p._replace(clock=clock) for p in self.packets(batch, tasks)]
+        packets = [p._replace(clock=clock) for p in self.packets(batch, tasks, clock)]
         deaths = 0
         while True:
             attempt = deepcopy(self.stores)

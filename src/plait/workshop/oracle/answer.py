@@ -64,24 +64,29 @@ def multiset(table: pa.Table) -> Counter[Result]:
 
 
 def split_late(
-    query: Query, batches: Sequence[Mapping[str, Rows]]
+    query: Query, batches: Sequence[Mapping[str, Rows]], clocks: Sequence[int] | None = None
 ) -> tuple[dict[str, list[Mapping[str, object]]], dict[str, list[Mapping[str, object]]]]:
     """The rows on time and the late rows of every stream, when they arrive in these batches.
 
     The watermark of a stream is the largest event time of the batches before, less its delay. A
     row is late when it is older than its stream's watermark, or, if the query says "least", than
     the watermarks of all streams, of which each must have one. Rows without an event time are
-    neither late nor on time.
+    neither late nor on time, nor are those further ahead of the batch's clock (in microseconds)
+    than their stream may be; these do not move the watermark either.
     """
     on_time: dict[str, list[Mapping[str, object]]] = {name: [] for name in query.names}
     late: dict[str, list[Mapping[str, object]]] = {name: [] for name in query.names}
     watermarks: dict[str, int | None] = dict.fromkeys(query.names)
-    for batch in batches:
+    for number, batch in enumerate(batches):
         before = dict(watermarks)
         for stream in query.streams:
             deciding = [before[stream.name]] if query.lateness == "own" else [*before.values()]
             rows = rows_of(stream, batch.get(stream.name, ()))
-            times = event_times(stream, rows)
+            clock = None if clocks is None else clocks[number]
+            times = [
+                None if is_ahead(stream, time, clock) else time
+                for time in event_times(stream, rows)
+            ]
             for row, time in zip(rows, times, strict=True):
                 if time is None:
                     continue
@@ -90,6 +95,13 @@ def split_late(
             marks = [before[stream.name], *(t - stream.delay for t in times if t is not None)]
             watermarks[stream.name] = max((m for m in marks if m is not None), default=None)
     return on_time, late
+
+
+def is_ahead(stream: Stream, time: int | None, clock: int | None) -> bool:
+    """Whether a time is further ahead of the clock than a stream may be."""
+    if time is None or clock is None or stream.ahead is None:
+        return False
+    return time > clock + stream.ahead
 
 
 def rows_of(stream: Stream, rows: Rows) -> list[Mapping[str, object]]:

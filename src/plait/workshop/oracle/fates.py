@@ -1,9 +1,10 @@
 """The definition of what becomes of a row, as naive as it can be written.
 
 Part of the answer: each row is joined, or set aside for one reason, the first in this order: it has
-no event time; a condition on its own stream is not true; a key is null; two of its columns must
-equal the same value of another stream and differ, which is a condition on its own stream too; it is
-late. Nothing here is shared with the engine.
+no event time; it is further ahead of the clock than its stream may be; a condition on its own
+stream is not true; a key is null; two of its columns must equal the same value of another stream
+and differ, which is a condition on its own stream too; it is late. Nothing here is shared with the
+engine.
 """
 
 from __future__ import annotations
@@ -13,25 +14,33 @@ from collections.abc import Mapping, Sequence
 
 from plait.query.expr import Column, streams_of
 from plait.query.query import Query, Stream
-from plait.workshop.oracle.answer import Rows, Tuple, all_tuples, split_late
+from plait.workshop.oracle.answer import Rows, Tuple, all_tuples, event_times, is_ahead, split_late
 from plait.workshop.oracle.scalar import compare, compiled
 
 NO_TIME, FILTERED, NULL_KEY, LATE = "no event time", "filtered", "null key", "late"
+AHEAD = "ahead of the clock"
 Row = Mapping[str, object]
 
 
 def set_aside(
-    query: Query, batches: Sequence[Mapping[str, Rows]]
+    query: Query, batches: Sequence[Mapping[str, Rows]], clocks: Sequence[int] | None = None
 ) -> dict[str, dict[str, list[Row]]]:
-    """For each stream and reason, the rows that are not joined."""
-    _, late = split_late(query, batches)
+    """For each stream and reason, the rows that are not joined.
+
+    `clocks` has the time of each batch, in microseconds; without it no row is ahead.
+    """
+    _, late = split_late(query, batches, clocks)
     found: dict[str, dict[str, list[Row]]] = {}
     for stream in query.streams:
-        rows = [row for batch in batches for row in batch.get(stream.name, ())]
-        here: dict[str, list[Row]] = {NO_TIME: [], FILTERED: [], NULL_KEY: [], LATE: []}
-        for row, reason in zip(rows, reasons(query, stream, rows), strict=True):
-            if reason is not None:
-                here[reason].append(row)
+        here: dict[str, list[Row]] = {r: [] for r in (NO_TIME, AHEAD, FILTERED, NULL_KEY, LATE)}
+        for number, batch in enumerate(batches):
+            clock = None if clocks is None else clocks[number]
+            rows = list(batch.get(stream.name, ()))
+            times = event_times(stream, rows)
+            for row, time, reason in zip(rows, times, reasons(query, stream, rows), strict=True):
+                fate = AHEAD if is_ahead(stream, time, clock) else reason
+                if fate is not None:
+                    here[fate].append(row)
         by_time = late[stream.name]
         fates = zip(by_time, reasons(query, stream, by_time), strict=True)
         here[LATE] = [row for row, reason in fates if reason is None]
