@@ -18,7 +18,7 @@ from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import MigrationError
 from plait.hosts.clock import REAL, micros_now
 from plait.node.batch import Aside, Rows, batch_of_rows
-from plait.node.node import Node, Setup
+from plait.node.node import Clock, Node, Setup
 from plait.optimize.budget import Budget
 from plait.optimize.costs import Costs, load
 from plait.plan.jtree import mjoin
@@ -72,7 +72,7 @@ class LocalRun:
 
     `aside` is told the rows of each batch that are not joined, with the reason; `late` keeps those
     that are late. `present` tells the time in microseconds since 1970; rows of a stream with a
-    bound (`ahead`) are compared with it.
+    bound (`ahead`) are compared with it. `clock` measures what plans take.
     """
 
     def __init__(
@@ -90,6 +90,7 @@ class LocalRun:
         seed: int = 0,
         aside: Callable[[Aside], None] | None = None,
         present: Callable[[], int] = micros_now,
+        clock: Clock = REAL,
     ) -> None:
         self.query = query
         self._present = present
@@ -110,7 +111,7 @@ class LocalRun:
                 purge,
                 memory_limit,
             ),
-            clock=REAL,
+            clock=clock,
         )
         self.counts = Counts.of(query.names)
         self.events: list[Event] = []
