@@ -4,6 +4,7 @@ It runs in the thread beside the query (`plait.hosts.spark.balance`) and needs t
 and the checkpoint only. What goes wrong here is logged; the query does not notice.
 
     question.json     what the join was asked to do; see `plait.node.question`
+    sink.json         how often the session compacts the logs of file sinks; see `rebalance`
     history.jsonl     a line for each batch that has ended; see `plait.node.history`
     requests/, answers/   see `plait.hosts.spark.plan_requests`
 
@@ -21,12 +22,13 @@ from pathlib import Path
 
 from plait.errors import PlaitError
 from plait.files.history_log import HistoryWriter
-from plait.hosts.spark.clerk_files import HISTORY, QUESTION, past_batch, question_of
+from plait.hosts.spark.clerk_files import HISTORY, QUESTION, SINK, past_batch, question_of
 from plait.hosts.spark.joins import Made, pin, unpin
 from plait.hosts.spark.locks import lock_on
 from plait.hosts.spark.plan_requests import PlanRequests
 from plait.node.leaps import leap_notes
 from plait.node.requests import PlanAnswer, PlanRequest
+from plait.node.sealed import sealed
 
 LOG = logging.getLogger("plait")
 
@@ -68,7 +70,9 @@ class Clerk:
         self._heard = now
         self._lock.take()
         if self._history is None:
-            self._write_question()
+            self._write(QUESTION, question_of(self._join).to_json())
+            if self._join.interval:
+                self._write(SINK, sealed({"interval": self._join.interval}))
             self._history = HistoryWriter(Path(self._join.control.folder, HISTORY))
         news = self._write_history(query, self._history)
         for name, request in waiting:
@@ -90,11 +94,11 @@ class Clerk:
 
     # -- history
 
-    def _write_question(self) -> None:
-        path = Path(self._join.control.folder, QUESTION)
-        text = question_of(self._join).to_json()
+    def _write(self, name: str, text: str) -> None:
+        """Write a file of the control directory, unless it is there already."""
+        path = Path(self._join.control.folder, name)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            new = path.with_name(f"new-question-{os.getpid()}")
+            new = path.with_name(f"new-{name}-{os.getpid()}")
             new.write_text(text, encoding="utf-8")
             new.replace(path)
 

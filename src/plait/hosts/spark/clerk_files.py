@@ -7,7 +7,7 @@ from plait.hosts.spark.joins import Made
 from plait.node.history import Past, past_of
 from plait.node.question import Question
 
-QUESTION, HISTORY = "question.json", "history.jsonl"
+QUESTION, HISTORY, SINK = "question.json", "history.jsonl", "sink.json"
 
 
 def past_batch(control: Control, query: str, batch: int) -> Past | None:

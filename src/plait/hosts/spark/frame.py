@@ -34,9 +34,10 @@ from plait.hosts.spark.joins import Made, register
 from plait.hosts.spark.layout import layout_of, new_layout, random_seed
 from plait.hosts.spark.operator import REPORT, JoinOperator, RowOutlet
 from plait.hosts.spark.partitions import warn_of_partitions
+from plait.hosts.spark.rebalance import finish_rebalance
 from plait.hosts.spark.requirements import check_packages, check_spark
 from plait.hosts.spark.schemas import conform, is_marked, spark_schema
-from plait.hosts.spark.settings import store_in_rocksdb
+from plait.hosts.spark.settings import INTERVAL, store_in_rocksdb
 from plait.hosts.spark.watermarks import warn_without_watermarks, without_watermark
 from plait.hosts.spark.worker import batch_number, settle
 from plait.node.node import Setup
@@ -131,6 +132,7 @@ def results(
             )
         layout = new_layout(session, query, processors, secret=not streaming)
     else:
+        finish_rebalance(session, checkpoint)
         layout = layout_of(session, query, processors, checkpoint, control, upgrade)
     routing, keys = layout.routing, layout.keys
     packets: DataFrame | None = None
@@ -166,7 +168,17 @@ def results(
             warn_of_partitions(session, layout.partitions)
     atexit.register(remove, Places.of_host(), run)
     register(
-        made := Made(small, name, control, routing, balance, layout.active, str(plan), setting)
+        made := Made(
+            small,
+            name,
+            control,
+            routing,
+            balance,
+            layout.active,
+            str(plan),
+            setting,
+            int(session.conf.get(INTERVAL) or 0),
+        )
     )
     if streaming:
         look_after(made)

@@ -37,6 +37,8 @@ class Made:
     """The plan that it begins with, as text."""
     setting: Setting | None = None
     """By what its processors choose their plans; None: they keep the one they have."""
+    interval: int = 0
+    """After how many batches the session's file sinks compact their logs; 0: unknown."""
 
 
 _MADE: list[Made] = []

@@ -7,13 +7,25 @@ groups move, is decided when the query is started again: see `rebalanced`.
 The file sink keeps a log of its batches, and neither reads nor continues one that has a gap. So the
 batch without rows is added to it.
 
-*Recovery.* Wherever this is interrupted, the query may be started, and its results are right. To
-complete it, it is run again.
+*Recovery.* The batch is written in this order:
+
+    plait/rebalance.json      the folder that the query writes to
+    offsets/N                 the offsets of the batch before it, with the new number of partitions
+    plait/JOIN/               the new number, routing tables, transfers without rows
+    OUTPUT/_spark_metadata/N  a batch without files
+    state/, commits/N         the state, divided by Spark
+
+Before `offsets/N` is there, nothing has happened. From then on Spark starts no query on the
+checkpoint until the batch is committed, and takes the batch for a repartition of its own that
+failed, which it tries again. So whoever comes next, this command or the start of the query, goes
+on from `offsets/N`: each later write may be repeated. When the batch is committed, all of it is
+written.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -23,25 +35,31 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from plait.errors import CheckpointMismatch, MoveError, PlaitError
+from plait.files.drafts import write_whole
 from plait.hosts.spark.balance import THREAD
 from plait.hosts.spark.checkpoint import is_checkpoint, readable, stored_contracts
+from plait.hosts.spark.clerk_files import SINK
+from plait.hosts.spark.connect import is_connect
 from plait.hosts.spark.control import Control, controls_in
 from plait.hosts.spark.damage import local_path
 from plait.hosts.spark.locks import lock_on
 from plait.hosts.spark.partitions import SETTING
 from plait.hosts.spark.rebalanced import ask
 from plait.hosts.spark.requirements import check_spark
+from plait.hosts.spark.settings import INTERVAL, store_in_rocksdb
+from plait.node.sealed import sealed, unsealed
 from plait.node.transfer import Transfer
 from plait.tuning import USUAL
 
 _SINK_LOG = "_spark_metadata"
 _LOG_VERSION = 1
+_NO_OUTPUT = "none"
 
 
-class _Stopped(NamedTuple):
-    """Where a query has stopped."""
+class _Batch(NamedTuple):
+    """The newest batch of a query."""
 
-    batch: int
+    number: int
     partitions: int
 
 
@@ -51,27 +69,47 @@ def rebalance(
     """Let a stopped query go on with so many processors; how many there were, and the last batch.
 
     `output` is the folder that it writes to, if it writes files with Spark's own sink. What is
-    refused changes nothing.
+    refused changes nothing. One that was interrupted is finished first.
     """
     check_spark(session.version)
     path = checked_place(checkpoint)
     _check_stopped(session, path)
     with _held(controls := controls_in(path)):
+        if (unfinished := _unfinished(path)) is not None:
+            told = _read_output(path, unfinished.number)
+            _finish(session, checkpoint, unfinished, output or _folder(told))
         _check_questions(list(stored_contracts(session, checkpoint)))
-        stopped = _stopped(path)
+        last = _last(path)
         if output is not None:
-            _check_output(output, stopped.batch)
+            _check_output(output, last.number)
+        if last.partitions != processors:
+            batch = _begin(path, last, processors, output)
+            _finish(session, checkpoint, batch, output)
+            return last.partitions, batch.number
         for control in controls:
             ask(control, processors)
-        last = stopped.batch
-        if stopped.partitions != processors:
-            for control in controls:
-                _prepare(control, last + 1)
-            _repartition(session, checkpoint, processors)
-            last += 1
         if output is not None:
-            _log_empty_batch(session, output, last)
-    return stopped.partitions, last
+            _log_empty_batch(session, path, output, last.number)
+    return last.partitions, last.number
+
+
+def finish_rebalance(session: SparkSession, checkpoint: str) -> None:
+    """Finish what an interrupted `plait rebalance` has begun, before a query starts."""
+    path = local_path(checkpoint)
+    if path is None or (unfinished := _unfinished(path)) is None:
+        return
+    number, partitions = unfinished
+    given = _read_output(path, number)
+    if given is None or is_connect(session):
+        raise MoveError(
+            f"plait rebalance was interrupted in batch {number} of {checkpoint}",
+            remedy=f"run it again: plait rebalance {checkpoint} --processors {partitions} "
+            f"--output {given or 'DIR'}",
+        )
+    with _held(controls_in(path)):
+        if _unfinished(path) == unfinished:
+            store_in_rocksdb(session)
+            _finish(session, checkpoint, unfinished, _folder(given))
 
 
 def checked_place(checkpoint: str) -> Path:
@@ -133,20 +171,72 @@ def _check_questions(contracts: list[str]) -> None:
             )
 
 
-def _stopped(path: Path) -> _Stopped:
+def _last(path: Path) -> _Batch:
+    """The batch at which a query has stopped."""
     begun, ended = (_newest(path / log) for log in ("offsets", "commits"))
     if begun != ended:
         raise MoveError(
             f"the query was stopped in the middle of batch {begun}",
             remedy="start it once more with trigger(availableNow=True), and let it end",
         )
-    # Spark has read it already, for the contracts: it is whole.
-    lines = (path / "offsets" / str(begun)).read_text(encoding="utf-8").splitlines()
-    return _Stopped(begun, int(json.loads(lines[1])["conf"][SETTING]))
+    return _Batch(begun, _partitions(path, begun))  # Spark has read it: it is whole
 
 
 def _newest(log: Path) -> int:
     return max((int(e.name) for e in log.iterdir() if e.name.isdecimal()), default=-1)
+
+
+def _partitions(path: Path, batch: int) -> int:
+    """How many partitions the state has in a batch that was begun."""
+    lines = (path / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
+    return int(json.loads(lines[1])["conf"][SETTING])
+
+
+# -- the batch without rows
+
+
+def _begin(path: Path, last: _Batch, partitions: int, output: Path | None) -> _Batch:
+    """Log the offsets of a batch without rows, as Spark's repartition does.
+
+    Spark itself logs offsets and commit in one call, and the sink's log has to be between them.
+    """
+    batch = _Batch(last.number + 1, partitions)
+    place = _NO_OUTPUT if output is None else str(output.absolute())
+    write_whole(_request(path), sealed({"batch": batch.number, "output": place}))
+    log = path / "offsets"
+    version, told, *offsets = (log / str(last.number)).read_text(encoding="utf-8").splitlines()
+    fields = json.loads(told)
+    fields["conf"][SETTING] = str(partitions)
+    # Two batches of one time look like copies of each other.
+    fields["batchTimestampMs"] = max(time.time_ns() // 10**6, fields["batchTimestampMs"] + 1)
+    write_whole(log / str(batch.number), "\n".join([version, json.dumps(fields), *offsets]))
+    return batch
+
+
+def _unfinished(path: Path) -> _Batch | None:
+    """The batch without rows that was begun and is not committed, if there is one."""
+    try:
+        begun, ended = (_newest(path / log) for log in ("offsets", "commits"))
+        if not begun > ended >= 0:
+            return None
+        before, now = (_partitions(path, number) for number in (begun - 1, begun))
+    except (OSError, ValueError, LookupError, TypeError):
+        return None  # no checkpoint, or a damaged one, which is for others to say
+    return _Batch(begun, now) if before != now else None
+
+
+def _finish(session: SparkSession, checkpoint: str, batch: _Batch, output: Path | None) -> None:
+    """Write all that belongs to the batch, and commit it."""
+    path = checked_place(checkpoint)
+    if output is not None:
+        _check_output(output, batch.number)
+    for control in controls_in(path):
+        ask(control, batch.partitions)
+        _prepare(control, batch.number)
+    if output is not None:
+        _log_empty_batch(session, path, output, batch.number)
+    _repartition(session, checkpoint, batch.partitions)
+    _request(path).unlink(missing_ok=True)
 
 
 def _repartition(session: SparkSession, checkpoint: str, partitions: int) -> None:
@@ -156,8 +246,25 @@ def _repartition(session: SparkSession, checkpoint: str, partitions: int) -> Non
     except PySparkException as error:
         raise PlaitError(
             f"Spark cannot divide the state of {checkpoint} anew: {error}",
-            remedy="nothing is lost: start the query as before, or try again",
+            remedy="nothing is lost: run plait rebalance again, or start the query, which does so",
         ) from error
+
+
+def _request(path: Path) -> Path:
+    return path / "plait" / "rebalance.json"
+
+
+def _read_output(path: Path, batch: int) -> str | None:
+    """The output of the query as the interrupted command was told it; None if nothing tells."""
+    try:
+        told = unsealed(_request(path).read_text(encoding="utf-8"))
+        return str(told["output"]) if told["batch"] == batch else None
+    except (OSError, ValueError, KeyError, PlaitError):
+        return None
+
+
+def _folder(told: str | None) -> Path | None:
+    return None if told in (None, _NO_OUTPUT) else Path(told)
 
 
 def _prepare(control: Control, batch: int) -> None:
@@ -165,7 +272,6 @@ def _prepare(control: Control, batch: int) -> None:
 
     A table may not hold for this batch alone, because processors go from each to the next. And of
     groups that are on their way, processors export what comes with every batch: here it is nothing.
-    If Spark runs a batch of this number after all, they write over it.
     """
     table = control.tables.at(batch - 1)
     control.tables.delay(batch)
@@ -193,14 +299,28 @@ def _check_output(output: Path, last: int) -> None:
         )
 
 
-def _log_empty_batch(session: SparkSession, output: Path, batch: int) -> None:
+@contextmanager
+def _interval(session: SparkSession, path: Path) -> Iterator[None]:
+    """While the session compacts logs as often as that of the query: it decides on their names."""
+    before = session.conf.get(INTERVAL) or ""
+    for control in controls_in(path, SINK):
+        told = unsealed(Path(control.folder, SINK).read_text(encoding="utf-8"))
+        session.conf.set(INTERVAL, int(told["interval"]))
+    try:
+        yield
+    finally:
+        session.conf.set(INTERVAL, before)
+
+
+def _log_empty_batch(session: SparkSession, path: Path, output: Path, batch: int) -> None:
     """Add a batch without files to the sink's log, if it is not there."""
     jvm, gateway = session.sparkContext._jvm, session.sparkContext._gateway
     assert jvm is not None and gateway is not None, "the session is a classic one"
     sinks = jvm.org.apache.spark.sql.execution.streaming.sinks
     folder = f"file:{output.absolute()}/{_SINK_LOG}"  # no URI: Spark would not decode it
     nothing = getattr(jvm.scala, "None$")  # a name that Python cannot write
-    log = sinks.FileStreamSinkLog(
-        _LOG_VERSION, session._jsparkSession, folder, getattr(nothing, "MODULE$")
-    )
-    log.add(batch, gateway.new_array(sinks.SinkFileStatus, 0))
+    with _interval(session, path):
+        log = sinks.FileStreamSinkLog(
+            _LOG_VERSION, session._jsparkSession, folder, getattr(nothing, "MODULE$")
+        )
+        log.add(batch, gateway.new_array(sinks.SinkFileStatus, 0))

@@ -26,6 +26,9 @@ STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 SPARKS_STORE = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 
+INTERVAL = "spark.sql.streaming.fileSink.log.compactInterval"
+"""After how many batches the file sink compacts its log; the names of the log's files tell."""
+
 REASONS: Mapping[str, tuple[str, str]] = {
     STORE: (ROCKSDB, "transformWithState keeps its state in RocksDB and nowhere else"),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": (

@@ -61,6 +61,12 @@ _KNOWN: tuple[tuple[str, type[PlaitError], str, str], ...] = (
         "run the query with that version, or begin with a new checkpoint location",
     ),
     (
+        r"STREAMING_UNFINISHED_REPARTITION_DETECTED",
+        CheckpointMismatch,
+        "plait rebalance was interrupted while it divided the state in the checkpoint",
+        "run plait rebalance again, or start the query with to_df(checkpoint=...), which does so",
+    ),
+    (
         r"CONCURRENT_STREAM_LOG_UPDATE",
         CheckpointMismatch,
         "another query writes to the same checkpoint",
