@@ -2,6 +2,7 @@
 
 Processors run different plans, and change them meanwhile. Rows come out of order and late. Tasks
 die, caches vanish, moves are given up, groups are spread over processors and put together again.
+In some batches no processor runs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from plait.plan.enumerate import sample_plan
 from plait.workshop.laws.checks import difference
 from plait.workshop.laws.drawn_moves import Restless
 from plait.workshop.laws.histories import History, Row, cases, crowds
-from plait.workshop.laws.hosts import HostAnswer, any_plan, definition
+from plait.workshop.laws.hosts import HostAnswer, any_plan, definition, with_pauses
 from plait.workshop.laws.policies import Lies, eager
 from plait.workshop.laws.processors import Cluster
 from plait.workshop.laws.tunings import drawn_tuning
@@ -65,7 +66,7 @@ def check(history: History, processors: int, seed: int, *, adaptive: bool) -> Re
         seed=chance.choice((None, chance.getrandbits(64))),
     )
     manager = Restless(chance, busy=chance.choice((0.3, 0.7, 1.0)))
-    for batch in history.tables():
+    for batch in with_pauses(history.tables(), chance):
         manager.manage(cluster)
         answer.results += multiset(
             cluster.run(
@@ -77,7 +78,8 @@ def check(history: History, processors: int, seed: int, *, adaptive: bool) -> Re
         )
         for rows in cluster.aside:
             answer.set_aside(query, rows)
-        answer.filtered += Counter(cluster.reports[0].filtered)
+        for report in cluster.reports[:1]:
+            answer.filtered += Counter(report.filtered)
     wanted = definition(query, history.batches)
     about = f"{cluster.table}\n{history!r}"
     assert answer.results == wanted.results, (

@@ -58,11 +58,11 @@ def test_only_the_groups_of_a_move_leave_and_each_row_arrives_once() -> None:
     move = Move(1, "MSLB", (0, 1), (0,), (0, 1), spread=0)
     table = ROUTING.table.begin(move, 1, 2)
     parts = [Stored(0, 0, rows(0)), Stored(1, 0, rows(1)), Stored(1, 0, rows(1, range(40, 60)))]
-    transfer = HERE.transfer(move, table, 9, parts, first=True)
+    transfer = HERE.transfer(move, table, 0, parts)
     assert groups(0, transfer.rows[0]) == groups(1, transfer.rows[1]) == {0, 1}
     transfers = MemoryTransfers()
-    transfers.write(1, 0, 9, transfer.to_bytes())
-    arrived = [{p.stream: p.rows for p in c.arrived(move, transfers, 10)} for c in (HERE, THERE)]
+    transfers.write(1, 0, 0, transfer.to_bytes())
+    arrived = [{p.stream: p.rows for p in c.arrived(move, transfers, 1)} for c in (HERE, THERE)]
     divided = [set(found[0]["k"].to_pylist()) for found in arrived]
     assert not divided[0] & divided[1] and all(divided)
     assert divided[0] | divided[1] == set(transfer.rows[0]["k"].to_pylist())
@@ -76,8 +76,8 @@ class Unreadable(MemoryTransfers):
 
     written: dict[tuple[int, int, int], bytes] = field(default_factory=dict)
 
-    def read(self, move: int, sender: int, batch: int) -> bytes:
-        return self.written[move, sender, batch][:-1]
+    def read(self, move: int, sender: int, number: int) -> bytes:
+        return self.written[move, sender, number][:-1]
 
 
 @pytest.mark.parametrize("kind", [MemoryTransfers, Unreadable])
@@ -85,8 +85,8 @@ def test_receivers_say_whether_they_can_read_what_they_get(kind: type[MemoryTran
     move = Move(4, "MSLB", (0,), (0,), (1,))
     table = ROUTING.table.begin(move, 1, 2)
     transfers = kind()
-    raw = HERE.transfer(move, table, 3, [Stored(0, 0, rows(0))], first=True).to_bytes()
-    transfers.write(4, 0, 3, raw)
+    raw = HERE.transfer(move, table, 0, [Stored(0, 0, rows(0))]).to_bytes()
+    transfers.write(4, 0, 0, raw)
     entered = Entered(Moving(1, begun={4: 5}, checked=frozenset({2})), check=(move,))
     checked, answers = looked_through(entered, transfers)
     said = {(answer["move"], answer["what"]) for answer in answers}

@@ -14,7 +14,7 @@ from plait.errors import CheckpointDamaged, TransferDamaged
 from plait.node.moving import Moving, enter, exported_groups
 from plait.node.store import OwnEngines
 from plait.plan.text import read_plan
-from plait.protocol.messages import Move
+from plait.protocol.messages import Move, Protocol
 from plait.route.table import initial
 from plait.tuning import USUAL
 from plait.workshop.laws.processors import Cluster
@@ -64,8 +64,19 @@ def test_a_receiver_of_a_move_that_is_given_up_keeps_nothing() -> None:
     assert enter(receiver.moving, begun.give_up(1, 7), 1, 12).moving.gone == {0: 12}
 
 
+def test_tables_that_no_batch_went_by_are_gone_through_with_the_next() -> None:
+    begun = TABLE.begin(MSLB, 5, 2)
+    ended = begun.end(1, 9)
+    on = ended.begin(Move(2, "PTLB", (0,), (1,), (0,)), 10, 2)
+    receiver = enter(enter(Moving(), begun, 1, 10).moving, on, 1, 12, [ended])
+    assert receiver.take_in == (MSLB,) and receiver.moving.begun == {2: 12}
+    sender = enter(enter(Moving(), begun, 0, 10).moving, on, 0, 12, [ended])
+    assert sender.moving.gone == {0: 12} and sender.clean == {0}
+
+
 def test_a_table_that_does_not_follow_is_refused() -> None:
     enter(Moving(1), replace(TABLE, number=2), 0, 1)
+    enter(Moving(1), replace(TABLE, number=3), 0, 1, [replace(TABLE, number=2)])
     for number in (0, 3):
         refused = f"table 1, and this batch is routed by table {number}"
         with pytest.raises(CheckpointDamaged, match=refused):
@@ -104,6 +115,12 @@ class Story:
                 self.given[s.name] += rows  # type: ignore[arg-type]  # dict is invariant
                 batch[s.name] = pa.Table.from_pylist(rows, s.schema)
             self.found += multiset(self.cluster.run(batch))
+
+    def pause(self) -> None:
+        """A batch in which no input has a partition."""
+        before = self.cluster.batch
+        assert not len(self.cluster.run({})) and not self.cluster.reports
+        assert self.cluster.batch == before + 1
 
     def begin(self, move: Move) -> None:
         cluster = self.cluster
@@ -259,6 +276,62 @@ def test_damage_that_comes_too_late_is_named_and_loses_nothing() -> None:
     story.cluster.transfers.written = {key: raw[:9] for key, raw in good.items()}
     story.end(1)
     with pytest.raises(TransferDamaged, match="what was exported is damaged"):
-        story.cluster.run({})
+        story.batches(1)
+    for name, rows in story.given.items():
+        story.given[name] = rows[:-3]  # that batch was never committed
     story.cluster.transfers.written = good
+    story.check()
+
+
+# -- batches in which no processor runs
+
+
+@pytest.mark.slow
+def test_oracle_mslb_over_batches_in_which_no_processor_runs() -> None:
+    """They had made it look as if something that was exported was missing."""
+    story = Story()
+    story.batches(3)
+    story.begin(Move(1, "MSLB", (0,), (0,), (1,)))
+    story.pause()
+    story.batches(1)
+    story.pause()
+    story.batches(2)
+    assert (1, 1, "received") in story.said()
+    story.end(1)
+    story.pause()
+    story.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["PTLB", "MSLB"])
+def test_oracle_a_group_that_arrives_and_moves_on_at_once(protocol: Protocol) -> None:
+    """No batch went by the table that ended the first move: its rows still come along."""
+    story = Story()
+    story.batches(3)
+    story.begin(Move(1, "MSLB", (0,), (0,), (1,)))
+    story.batches(2)
+    story.end(1)
+    story.pause()
+    story.begin(Move(2, protocol, (0,), (1,), (2,)))
+    story.batches(1)
+    assert (2, 1, "all old purged") not in story.said()
+    story.batches(1)
+    if protocol == "MSLB":
+        story.end(2)
+    story.check()
+
+
+@pytest.mark.slow
+def test_oracle_tables_that_no_batch_went_by() -> None:
+    story = Story()
+    story.batches(3)
+    protocols: tuple[Protocol, ...] = ("PTLB", "MSLB", "PTLB")
+    for number, protocol in enumerate(protocols, start=1):
+        story.begin(Move(number, protocol, (0,), (0,), (number % 2 + 1,)))
+        story.pause()
+        story.give_up(number)
+        story.pause()
+    story.begin(Move(4, "MSLB", (0,), (0,), (1,)))
+    story.batches(2)
+    story.end(4)
     story.check()

@@ -72,17 +72,15 @@ class Carrier:
                 kept = rows if ours is None else rows.filter(pa.array(ours))
                 yield Stored(stream, max(0, kind - FLAGGED), self._conformed(stream, kept))
 
-    def arrived(self, move: Move, transfers: Transfers, before: int) -> list[Stored]:
-        """The rows that were exported to us up to this batch."""
+    def arrived(self, move: Move, transfers: Transfers, count: int) -> list[Stored]:
+        """The rows that were exported to us, in so many transfers of each sender."""
         return [
             Stored(stream, 0, self._conformed(stream, self._mine(move, stream, rows)))
-            for transfer in exported(transfers, move, before)
+            for transfer in exported(transfers, move, count)
             for stream, rows in transfer.rows.items()
         ]
 
-    def transfer(
-        self, move: Move, table: Table, batch: int, parts: Iterable[Stored], *, first: bool
-    ) -> Transfer:
+    def transfer(self, move: Move, table: Table, number: int, parts: Iterable[Stored]) -> Transfer:
         """The rows of these that leave with a move."""
         given: dict[int, list[pa.RecordBatch]] = {}
         for part in parts:
@@ -92,7 +90,7 @@ class Carrier:
             rows = pa.concat_batches(several)
             groups = exported_groups(table, move, self.number, stream)
             chosen[stream] = rows.filter(pa.array(self._in_groups(stream, rows, groups)))
-        return Transfer(move.number, self.number, batch, first, chosen)
+        return Transfer(move.number, self.number, number, chosen)
 
     def _conformed(self, stream: int, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Rows with the columns that are kept now: those that were not kept before are null."""
@@ -130,7 +128,7 @@ def looked_through(
     checked, answers = set(entered.moving.checked), []
     for move in entered.check:
         try:
-            exported(transfers, move)
+            exported(transfers, move, 1)
         except TransferDamaged as error:
             answers.append({"move": move.number, "what": "damaged", "why": str(error)})
         else:

@@ -9,7 +9,8 @@ that watermark is late. A stream without a watermark never has late rows, so it 
 floors are in the header. The newest event time that a stream has shown stays what it is, so that a
 delay that is changed later counts from there. The clock is the time at which Spark began the batch,
 which it keeps in its log: all processors have the same, and a batch that is repeated has it again.
-If all streams are idle, nobody leads and all hold.
+If all streams are idle, nobody leads and all hold. In a batch in which no processor runs, no stream
+follows; it does in the next one.
 """
 
 from __future__ import annotations

@@ -4,9 +4,15 @@
 puts here, each once.
 
 *How a move looks from here.* The table of a batch says which moves are under way and which ones it
-ends (`plait.route.table`). A batch boundary is a barrier: every processor runs in every batch, and
-all rows of a batch are routed by one table. So nothing is in flight when a table takes effect, and
-deactivating and draining a group, steps 3 and 4 of MSLB, cost nothing.
+ends (`plait.route.table`). A batch boundary is a barrier: all rows of a batch are routed by one
+table. So nothing is in flight when a table takes effect, and deactivating and draining a group,
+steps 3 and 4 of MSLB, cost nothing.
+
+*All or none.* Each pack task sends something to every processor, so in a batch either all
+processors run or, if no input has a partition, none does. Nothing here counts the host's batches:
+segments number those in which this processor ran, a transfer is numbered by the batches that the
+processors of its move have run since it began, and tables that no batch went by are gone through
+together with the next one.
 
 - PTLB: while it is under way, the sender gets the new rows flagged, and the receiver gets copies.
   When all segments from before the move have expired, the sender says so (AllOldPurged). The table
@@ -24,11 +30,12 @@ while some of them are alive, the engine is rebuilt without them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from plait.errors import CheckpointDamaged
+from plait.node.report import Report
 from plait.protocol.messages import Move
 from plait.route.table import Table
 
@@ -109,20 +116,27 @@ class Entered:
     """Say when nothing is left from before the move."""
 
 
-def enter(before: Moving, table: Table, me: int, segment: int) -> Entered:
-    """What a processor does in a batch, whose rows become the segment of this number."""
+def enter(
+    before: Moving, table: Table, me: int, segment: int, missed: Sequence[Table] = ()
+) -> Entered:
+    """What a processor does in a batch, whose rows become the segment of this number.
+
+    `missed` are the tables before this one that no batch went by.
+    """
     gone, begun, checked = dict(before.gone), dict(before.begun), set(before.checked)
     clean: set[int] = set()
     take_in: list[Move] = []
-    if table.number not in (before.table, before.table + 1):
+    changes = [] if table.number == before.table else [*missed, table]
+    first = before.table + 1
+    if [change.number for change in changes] != list(range(first, first + len(changes))):
         raise CheckpointDamaged(
             f"processor {me} was at routing table {before.table}, and this batch is routed by "
             f"table {table.number}: the tables between them are missing",
             remedy="put the folder plait/ of the checkpoint back as it was; it says which "
             "processor holds which partition group",
         )
-    if table.number > before.table:
-        for move in table.ended:
+    for change in changes:
+        for move in change.ended:
             begun.pop(move.number, None)
             checked.discard(move.number)
             if me in move.senders:
@@ -130,12 +144,12 @@ def enter(before: Moving, table: Table, me: int, segment: int) -> Entered:
             if me in move.receivers and move.protocol == "MSLB":
                 clean |= set(move.groups)
                 take_in.append(move)
-        for move in table.given_up:
+        for move in change.given_up:
             begun.pop(move.number, None)
             checked.discard(move.number)
             if me in move.receivers and move.protocol == "PTLB":
                 gone |= dict.fromkeys(move.groups, segment)
-        for move in table.under_way:
+        for move in change.under_way:
             if move.number not in begun and me in (*move.senders, *move.receivers):
                 begun[move.number] = segment
                 if me in move.receivers and move.protocol == "PTLB":
@@ -163,3 +177,18 @@ def exported_groups(table: Table, move: Move, me: int, stream: int) -> tuple[int
     return tuple(
         g for g in move.groups if divided.get(g, stream) == stream or me == move.senders[0]
     )
+
+
+def is_durable(table: Table, processors: int, reports: Collection[Report]) -> bool:
+    """Whether all processors have gone over to a table in a batch that was committed.
+
+    `reports` are those of the last batch in which they ran. Until then, they need the tables before
+    this one, and what was exported for the moves that it ends.
+
+    >>> table = Table(((0,), (1,)), number=3)
+    >>> is_durable(table, 2, [Report(0, table_before=3), Report(1, table_before=3)])
+    True
+    >>> is_durable(table, 2, [])
+    False
+    """
+    return len(reports) == processors and all(r.table_before == table.number for r in reports)

@@ -57,6 +57,8 @@ class Report:
     """Rows of each stream that came to this processor, by partition group."""
     table: int = 0
     """The routing table of the batch; see `plait.route.table`."""
+    table_before: int = 0
+    """The routing table of the state before the batch: what it ended is durable here."""
     moves: list[dict[str, Any]] = field(default_factory=list)
     """What became of moves of partition groups here: their answers to the manager."""
     results: int = 0

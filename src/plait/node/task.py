@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -45,6 +45,7 @@ from plait.node.store import (
     Engines,
     Live,
     Store,
+    kind_of,
     lane_of,
     stream_of,
 )
@@ -61,6 +62,10 @@ def portioned(tuning: Tuning) -> Tuning:
     return replace(tuning, portion_rows=tuning.result_rows)
 
 
+def _no_table(_number: int) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """What the host of a node tells it for one batch."""
@@ -72,8 +77,8 @@ class Told:
     """The newest decision of the driver."""
     table: Table | None = None
     """The routing table of this batch; None is the one that the checkpoint began with."""
-    batch: int = 0
-    """The number that the host gives the batch; the same for all processors and in a replay."""
+    earlier_table: Callable[[int], Table | None] = _no_table
+    """An earlier routing table, by its number: no batch may have gone by it yet."""
     transfers: Transfers = NOWHERE
     """Where partition groups are put on their way to other processors."""
     notes: Sequence[str] = ()
@@ -137,7 +142,10 @@ class Task:
         header, live, rebuilt = self._open()
         table = self._table(told)
         check_table(batch, table)
-        entered = enter(header.moving, table, self.number, header.batch + 1)
+        missed = map(told.earlier_table, range(header.moving.table + 1, table.number))
+        entered = enter(
+            header.moving, table, self.number, header.batch + 1, list(filter(None, missed))
+        )
         try:
             if entered.clean:
                 live, rebuilt = self._cleaned(header, live, entered), True
@@ -161,7 +169,8 @@ class Task:
             report.notes = [*header.notes, *told.notes]
             report.written_bytes = taken_in + self._write_segments(node, live, batch)
             report.segments = len(live.segments)
-            report.table, report.moves = table.number, answers
+            report.table, report.table_before = table.number, header.moving.table
+            report.moves = answers
             self._answer(node, live, batch, entered, told)
             report.state_rows = sum(s.rows for s in node.engine.sizes())
             report.state_bytes = node.engine.nbytes
@@ -326,7 +335,8 @@ class Task:
         written, answers, parts = 0, [], list[Stored]()
         for move in entered.take_in:
             began = told.clock.wall()
-            given = self._carrier.arrived(move, told.transfers, told.batch)
+            exported = header.batch + 1 - header.moving.begun[move.number]
+            given = self._carrier.arrived(move, told.transfers, exported)
             self._fill(live, header, given)
             parts += given
             took = {
@@ -345,23 +355,24 @@ class Task:
         """Export what is asked for, and tell the manager how moves stand."""
         carrier, table = self._carrier, self._table(told)
         for move in entered.export:
-            first = entered.moving.begun[move.number] == node.batch
+            number = node.batch - entered.moving.begun[move.number]
             parts = [Stored(stream, 0, rows) for stream, rows, _ in self._admitted(node, batch)]
-            if first:
-                earlier = sorted(found for found in self.store.segments() if found[0] < node.batch)
+            if not number:
+                stored = self.store.segments()
+                earlier = sorted(s for s in stored if _was_there(node.batch, s[0], s[1]))
                 parts = [*carrier.stored(earlier, entered.moving), *parts]
-            transfer = carrier.transfer(move, table, told.batch, parts, first=first)
+            transfer = carrier.transfer(move, table, number, parts)
             raw = transfer.to_bytes()
-            told.transfers.write(move.number, self.number, told.batch, raw)
+            told.transfers.write(move.number, self.number, number, raw)
             count = sum(rows.num_rows for rows in transfer.rows.values())
             sent = {"rows": count, "bytes": len(raw)}
             node.report.moves.append({"move": move.number, "what": "sent"} | sent)
         checked, answers = looked_through(entered, told.transfers)
         node.report.moves += answers
         segments = [segment for segment, _, _ in live.segments]
-        oldest = min(segments, default=node.batch + 1)
         for move in entered.watch:
-            if oldest >= entered.moving.begun[move.number]:
+            begun = entered.moving.begun[move.number]
+            if not any(_was_there(begun, segment, lane) for segment, lane, _ in live.segments):
                 node.report.moves.append({"move": move.number, "what": "all old purged"})
         node.moving = replace(entered.moving, checked=checked).purged(segments)
 
@@ -411,6 +422,14 @@ class Task:
         self.store.write_segment(segment, lane, newest, body)
         live.segments.append((segment, lane, newest))
         return len(body)
+
+
+def _was_there(batch: int, segment: int, lane: int) -> bool:
+    """Whether a segment was there before the rows of a batch came.
+
+    What was taken in with the batch was: its rows had come to another processor.
+    """
+    return segment < batch or (segment == batch and kind_of(lane) == TAKEN_IN)
 
 
 def _now(clock: Clock) -> tuple[float, float]:

@@ -1,9 +1,9 @@
 """Partition groups on their way from one processor to another: rows as bytes, with a checksum.
 
-A sender writes one transfer for each batch of a move: everything that it holds of the groups in the
-first batch, and what has come in addition in each later one. A batch that is repeated writes the
-same rows again. The receiver needs all of them, from the first to the last batch before the table
-changed; what is missing, cut off, changed or from another move is refused by name.
+A sender writes one transfer for each batch that it runs during a move: number 0 has everything that
+it holds of the groups, each later one what has come in addition. A batch that is repeated writes
+the same rows again. Receivers run in the same batches, so they know how many transfers there must
+be; what is missing, cut off, changed or from another move is refused by name.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ _REMEDY = "put the file back if there is a copy; otherwise restart from an earli
 class Transfers(Protocol):
     """Where transfers are: both processors reach it."""
 
-    def write(self, move: int, sender: int, batch: int, raw: bytes) -> None:
+    def write(self, move: int, sender: int, number: int, raw: bytes) -> None:
         """Write one, whole or not at all; a batch that is repeated writes it again."""
 
-    def batches(self, move: int, sender: int) -> list[int]:
-        """The batches of which there is one."""
+    def numbers(self, move: int, sender: int) -> list[int]:
+        """The numbers of those that are there."""
 
-    def read(self, move: int, sender: int, batch: int) -> bytes:
+    def read(self, move: int, sender: int, number: int) -> bytes:
         """One of them, or TransferDamaged."""
 
 
 class _Nowhere:
     """No transfers: for hosts whose groups do not move."""
 
-    def write(self, move: int, sender: int, batch: int, raw: bytes) -> None:
+    def write(self, move: int, sender: int, number: int, raw: bytes) -> None:
         raise AssertionError("a move without a place for its rows")
 
-    def batches(self, move: int, sender: int) -> list[int]:
+    def numbers(self, move: int, sender: int) -> list[int]:
         del move, sender
         return []
 
-    def read(self, move: int, sender: int, batch: int) -> bytes:
+    def read(self, move: int, sender: int, number: int) -> bytes:
         raise AssertionError("a move without a place for its rows")
 
 
@@ -59,16 +59,18 @@ class Transfer:
 
     move: int
     sender: int
-    batch: int
-    first: bool
-    """Whether it has everything; otherwise it has what came in this batch."""
+    number: int
+    """How many batches the sender had run before since the move began.
+
+    Number 0 has everything; each other one what came in its batch.
+    """
     rows: Mapping[int, pa.RecordBatch]
 
     def to_bytes(self) -> bytes:
         """With a checksum.
 
         >>> rows = {0: pa.record_batch({"k": [1, 2]})}
-        >>> raw = Transfer(1, 0, 7, True, rows).to_bytes()
+        >>> raw = Transfer(1, 0, 7, rows).to_bytes()
         >>> Transfer.from_bytes(raw).rows == rows
         True
         >>> Transfer.from_bytes(raw[:-1])
@@ -80,8 +82,7 @@ class Transfer:
         head = {
             "move": self.move,
             "sender": self.sender,
-            "batch": self.batch,
-            "first": self.first,
+            "number": self.number,
             "lengths": [[stream, len(part)] for stream, part in bodies.items()],
             "body": zlib.crc32(body),
         }
@@ -107,8 +108,7 @@ class Transfer:
             return cls(
                 int(given["move"]),
                 int(given["sender"]),
-                int(given["batch"]),
-                bool(given["first"]),
+                int(given["number"]),
                 rows,
             )
         except (SourceError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
@@ -118,29 +118,23 @@ class Transfer:
             ) from None
 
 
-def exported(transfers: Transfers, move: Move, before: int | None = None) -> list[Transfer]:
-    """All transfers of a move up to the batch `before` it changed places; first ones without it."""
+def exported(transfers: Transfers, move: Move, count: int) -> list[Transfer]:
+    """The first transfers of each sender of a move, so many."""
     found = []
     for sender in move.senders:
-        there = transfers.batches(move.number, sender)
-        batches = sorted(b for b in there if before is None or b < before)
-        if not batches or (before is not None and batches != list(range(batches[0], before))):
+        there = sorted(transfers.numbers(move.number, sender))
+        if there[:count] != list(range(count)):
             raise TransferDamaged(
                 f"of move {move.number}, what processor {sender} exported is missing, at least in "
-                f"part: there are batches {batches}",
+                f"part: there are transfers {there}, and there must be {count} from 0 on",
                 remedy=_REMEDY,
             )
-        for batch in batches if before is not None else batches[:1]:
-            one = Transfer.from_bytes(transfers.read(move.number, sender, batch))
-            if (one.move, one.sender, one.batch, one.first) != (
-                move.number,
-                sender,
-                batch,
-                batch == batches[0],
-            ):
+        for number in there[:count]:
+            one = Transfer.from_bytes(transfers.read(move.number, sender, number))
+            if (one.move, one.sender, one.number) != (move.number, sender, number):
                 raise TransferDamaged(
-                    f"what is there for batch {batch} of move {move.number} is that of batch "
-                    f"{one.batch} of move {one.move}",
+                    f"what is there for transfer {number} of move {move.number} is transfer "
+                    f"{one.number} of move {one.move}",
                     remedy=_REMEDY,
                 )
             found.append(one)

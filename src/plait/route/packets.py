@@ -2,8 +2,8 @@
 
 Few large values are shuffled, sorted and stored instead of many small rows. Every pack task closes
 with a *beat* for every processor: how far the stream has come in event time as far as this task
-has seen, and what it counted. So every processor runs in every batch, and all of them see the same
-progress of every stream.
+has seen, and what it counted. So in a batch all processors run and see the same progress of every
+stream, or none runs, if no input has a partition and there is no pack task.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,20 +23,6 @@ def test_a_batch_is_routed_by_the_last_table_that_holds_for_it(tmp_path: Path) -
     tables.add(SECOND)
     assert [tables.at(batch) for batch in (4, 5, 8, 9, 90)] == [None, FIRST, FIRST, SECOND, SECOND]
     assert tables.newest() == SECOND
-
-
-def test_tables_that_no_batch_goes_by_yet_can_hold_from_later_on(tmp_path: Path) -> None:
-    tables = Tables(LocalStore(tmp_path))
-    tables.add(FIRST)
-    tables.add(SECOND)
-    tables.delay(SECOND.since + 1)
-    assert (tables.numbered(1), tables.newest()) == (FIRST, SECOND)
-    tables.delay(SECOND.since)
-    assert tables.numbered(1) == FIRST
-    assert tables.newest() == replace(SECOND, since=SECOND.since + 1)
-    tables.delay(0)
-    assert tables.numbered(1) == replace(FIRST, since=FIRST.since + 1)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["000001.json", "000002.json"]
 
 
 def test_tables_of_long_ago_are_removed(tmp_path: Path) -> None:
@@ -92,13 +77,13 @@ def test_other_files_are_not_looked_at(tmp_path: Path) -> None:
 
 def test_transfers_are_kept_apart_and_replaced(tmp_path: Path) -> None:
     transfers = StoredTransfers(LocalStore(tmp_path / "transfer"))
-    assert transfers.batches(1, 0) == []
-    for move, sender, batch in ((1, 0, 5), (1, 0, 6), (1, 2, 5), (11, 0, 5)):
-        transfers.write(move, sender, batch, b"before")
-        transfers.write(move, sender, batch, b"%d %d %d" % (move, sender, batch))
-    assert sorted(transfers.batches(1, 0)) == [5, 6] and transfers.batches(11, 0) == [5]
+    assert transfers.numbers(1, 0) == []
+    for move, sender, number in ((1, 0, 5), (1, 0, 6), (1, 2, 5), (11, 0, 5)):
+        transfers.write(move, sender, number, b"before")
+        transfers.write(move, sender, number, b"%d %d %d" % (move, sender, number))
+    assert sorted(transfers.numbers(1, 0)) == [5, 6] and transfers.numbers(11, 0) == [5]
     assert transfers.read(1, 2, 5) == b"1 2 5"
     transfers.keep_only({11})
-    assert transfers.batches(1, 0) == [] and transfers.batches(11, 0) == [5]
+    assert transfers.numbers(1, 0) == [] and transfers.numbers(11, 0) == [5]
     with pytest.raises(TransferDamaged, match="1-0-5 cannot be read"):
         transfers.read(1, 0, 5)

@@ -104,9 +104,10 @@ class Balancer:
         control, began = self._join.control, self._join.routing.table
         reports: Sequence[Report] = ()
         for batch in range(self.done + 1, ended + 1):
-            reports = control.reports(self.query, batch)
-            self._count(reports)
-            self._looks.add(reports, control.tables.at(batch) or began)
+            found = control.reports(self.query, batch)
+            self._count(found)
+            self._looks.add(found, control.tables.at(batch) or began)
+            reports = found or reports  # in some batches no processor runs
         self.done = ended
         table = self._moves.advance(reports)
         self._tell(table)

@@ -29,8 +29,9 @@ _REMEDY = "choose a new or an empty directory as the checkpoint location"
 
 
 def stored_contracts(session: SparkSession, location: str) -> dict[str, tuple[int, ...]]:
-    """The contracts of the joins in a checkpoint, none if it is new; each with its grouping keys.
+    """The contracts of the joins in a checkpoint, each with its grouping keys.
 
+    There are none if it is new, or if no input has had a partition yet, so that no processor ran.
     Refuses a location that is no checkpoint, a damaged one, and that of a query without a join of
     Plait.
     """
@@ -43,21 +44,26 @@ def stored_contracts(session: SparkSession, location: str) -> dict[str, tuple[in
     elif is_remote(location) and not _has_commits(location):
         return {}
     try:
-        contracts = {}
         with readable(location) as place:
             if path is None and not is_remote(location) and _is_new(session, place):
                 return {}
-            for number in _join_operators(session, place):
-                contracts.update(_stored(session, place, number))
+            operators = _join_operators(session, place)
+            found = [_texts(session, place, number, "contract") for number in operators]
     except Exception as error:  # of PySpark, of Py4J or of Java, whichever part of Spark fails
         if path is None and isinstance(error, PySparkException):
             return {}  # there is nothing yet, as far as this file system tells
         raise damaged(location, error) from error
-    if not contracts:
+    joins = [keys for keys in found if keys is not None]
+    if not joins:
         raise CheckpointMismatch(
             f"the checkpoint {location} was written by a query without a join of Plait",
             remedy=_REMEDY,
         )
+    contracts = {
+        text: tuple(sorted(key for key, other in keys.items() if other == text))
+        for keys in joins
+        for text in keys.values()
+    }
     return dict(sorted(contracts.items()))
 
 
@@ -99,9 +105,9 @@ def stored_headers(session: SparkSession, location: str, contract: str) -> list[
     found = []
     with readable(location) as place:
         for number in _join_operators(session, place):
-            if contract in _texts(session, place, number, "contract").values():
-                texts = _texts(session, place, number, "header").values()
-                found += [Header.from_json(text) for text in texts]
+            if contract in (_texts(session, place, number, "contract") or {}).values():
+                texts = _texts(session, place, number, "header") or {}
+                found += [Header.from_json(text) for text in texts.values()]
     return found
 
 
@@ -129,19 +135,15 @@ def _join_operators(session: SparkSession, location: str) -> list[int]:
     return sorted({int(row[0]) for row in joins.collect()})
 
 
-def _stored(session: SparkSession, location: str, operator: int) -> dict[str, tuple[int, ...]]:
-    """The contracts in the state of an operator with their keys; none if it is not one of Plait."""
-    found = _texts(session, location, operator, "contract")
-    return {t: tuple(sorted(k for k, other in found.items() if other == t)) for t in found.values()}
-
-
-def _texts(session: SparkSession, location: str, operator: int, variable: str) -> dict[int, str]:
-    """A text in the state of an operator by grouping key; none if it is not one of Plait."""
+def _texts(
+    session: SparkSession, location: str, operator: int, variable: str
+) -> dict[int, str] | None:
+    """A text in the state of an operator by grouping key; None if it is not one of Plait."""
     reader = session.read.format("statestore").option("operatorId", operator)
     try:
         rows = reader.option("stateVarName", variable).load(location)
     except PySparkException as error:
         if str(error.getCondition()).startswith(_NO_SUCH_VARIABLE):
-            return {}
+            return None
         raise
     return {int(key): str(text) for text, key in rows.select("value.text", "key.*").collect()}

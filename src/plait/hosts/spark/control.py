@@ -312,8 +312,10 @@ class Control:
         for name, when in self._names(query).items():
             batch = int(name.partition("-")[0])
             times[batch] = max(when, times.get(batch, when))
-        last = sorted(times[batch] for batch in sorted(times)[-_TIMED:])
-        apart = min((b - a for a, b in pairwise(last)), default=1.0)
+        batches = sorted(times)[-_TIMED:]
+        last = zip(batches, sorted(times[batch] for batch in batches), strict=True)
+        # Batches in which no processor ran are not reported.
+        apart = min(((t - s) / (b - a) for (a, s), (b, t) in pairwise(last)), default=1.0)
         within = math.ceil(seconds / max(apart, 1e-3))
         listed = AHEAD if self.remote else 0  # tasks have listed the tables so far ahead
         return self.last_begun(query) + 1 + min(within, _MOST_AHEAD) + listed

@@ -139,13 +139,15 @@ class Committing:
     def __call__(self, files: DataFrame, batch: int) -> None:
         """Run the batch, and commit its files."""
         rows = files.collect()  # also of a batch that the table has: this writes the state
+        if not rows:
+            return  # no processor ran, because no input had a partition
         parts = [
             TablePart(str(r["path"]), int(r["size"]), int(r["rows"]), str(r["stats"]))
             for r in rows
             if r["path"] is not None
         ]
         queries = {str(r["query"]) for r in rows}
-        assert len(queries) == 1, "every processor tells the query, in every batch"
+        assert len(queries) == 1, "all processors tell the same query"
         self.commits.commit(queries.pop(), batch, parts)
 
 

@@ -12,6 +12,9 @@ before it, and processors go by the table that the rows came by. Only if the tab
 between two pack tasks of the batch do processors refuse it; it is repeated by one table when the
 query is started again.
 
+*Batches in which no processor runs*, because no input has a partition, end without a report. What
+processors still need is kept until they have run by the newest table.
+
 *Recovery.* Everything is in the control directory: tables say which moves are under way, and
 reports how far they are. So a driver that was started again goes on where the last one stopped.
 """
@@ -24,6 +27,7 @@ from typing import TYPE_CHECKING
 from plait.errors import MoveError, TableTaken
 from plait.hosts.spark.control import Control
 from plait.hosts.spark.joins import running
+from plait.node.moving import is_durable
 from plait.node.report import Report
 from plait.protocol.messages import Move, Protocol
 from plait.route.routing import Routing
@@ -106,13 +110,13 @@ class Moves:
     def advance(self, reports: Sequence[Report] | None = None) -> Table:
         """End the moves that may end, give up those that cannot; the newest table.
 
-        `reports` are those of the last batch that has ended.
+        `reports` are those of the last batch that has ended in which processors ran.
         """
         table, last = self.table, self.ended
         if last is None or last < table.since:
             return table  # its moves have not begun yet
         if reports is None:
-            reports = self._control.reports(self._query, last)
+            reports = self._last_reports(last)
         said = {(a["move"], r.processor, a["what"]) for r in reports for a in r.moves}
         give_up = [
             move.number
@@ -126,10 +130,15 @@ class Moves:
         ]
         if end or give_up:
             return self.change(end=end, give_up=give_up)
-        if last > table.since:  # the batches that took in what was exported are committed
+        if is_durable(table, self._routing.processors, reports):
             self._control.transfers.keep_only({move.number for move in table.under_way})
             self._control.tables.forget(last - self._control.kept)
         return table
+
+    def _last_reports(self, last: int) -> list[Report]:
+        """The reports of the last batch up to this one in which processors ran."""
+        ran = [batch for batch in self._control.batches(self._query) if batch <= last]
+        return self._control.reports(self._query, ran[-1]) if ran else []
 
     def give_up(self, number: int) -> Table:
         """Give a move up: its groups stay where they were."""

@@ -186,7 +186,7 @@ class JoinOperator(StatefulProcessor):
             REAL,
             epoch,
             self._control.table_numbered(batch.table or 0),
-            spark_batch or 0,
+            self._control.table_numbered,
             self._control.transfers,
             notes,
         )

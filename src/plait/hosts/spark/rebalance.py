@@ -11,7 +11,7 @@ batch without rows is added to it.
 
     plait/rebalance.json      the folder that the query writes to
     offsets/N                 the offsets of the batch before it, with the new number of partitions
-    plait/JOIN/               the new number, routing tables, transfers without rows
+    plait/JOIN/               the new number
     OUTPUT/_spark_metadata/N  a batch without files
     state/, commits/N         the state, divided by Spark
 
@@ -48,7 +48,6 @@ from plait.hosts.spark.rebalanced import ask
 from plait.hosts.spark.requirements import check_spark
 from plait.hosts.spark.settings import INTERVAL, store_in_rocksdb
 from plait.node.sealed import sealed, unsealed
-from plait.node.transfer import Transfer
 from plait.tuning import USUAL
 
 _SINK_LOG = "_spark_metadata"
@@ -232,7 +231,6 @@ def _finish(session: SparkSession, checkpoint: str, batch: _Batch, output: Path 
         _check_output(output, batch.number)
     for control in controls_in(path):
         ask(control, batch.partitions)
-        _prepare(control, batch.number)
     if output is not None:
         _log_empty_batch(session, path, output, batch.number)
     _repartition(session, checkpoint, batch.partitions)
@@ -265,20 +263,6 @@ def _read_output(path: Path, batch: int) -> str | None:
 
 def _folder(told: str | None) -> Path | None:
     return None if told in (None, _NO_OUTPUT) else Path(told)
-
-
-def _prepare(control: Control, batch: int) -> None:
-    """Make a batch without rows do no harm to moves of groups.
-
-    A table may not hold for this batch alone, because processors go from each to the next. And of
-    groups that are on their way, processors export what comes with every batch: here it is nothing.
-    """
-    table = control.tables.at(batch - 1)
-    control.tables.delay(batch)
-    for move in () if table is None else table.under_way:
-        for sender in move.senders if move.protocol == "MSLB" else ():
-            raw = Transfer(move.number, sender, batch, False, {}).to_bytes()
-            control.transfers.write(move.number, sender, batch, raw)
 
 
 # -- Spark's file sink

@@ -93,9 +93,7 @@ def rebalanced(control: Control, began: Table, keys: Sequence[int]) -> Rebalance
 
 def _move(control: Control, table: Table, found: Rebalanced) -> None:
     """Let groups begin to move to the processors that take part; moves under way are given up."""
-    # The batch that divided the state anew had no rows. So the first one that is still to come goes
-    # by the table that there is: processors go from each table to the next, and skip none.
-    since = max(control.last_begun("") + 1, table.since) + 1
+    since = max(control.last_begun(""), table.since) + 1
     if table.under_way:
         table = table.changed(since, give_up=[move.number for move in table.under_way])
         control.tables.add(table)

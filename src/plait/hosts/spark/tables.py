@@ -1,7 +1,7 @@
 """Routing tables and groups on their way, in the control directory.
 
     tables/000001.json        a routing table, immutable, with the batch from which it holds
-    transfer/3-0-17           what processor 0 exported in batch 17 for move 3
+    transfer/3-0-2            what processor 0 exported for move 3 in the third batch of the move
 
 A plan that cannot be read is skipped, because results do not depend on plans. A table may not be
 skipped: then tasks would disagree about where rows go. So one that cannot be read ends the batch,
@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from itertools import dropwhile, islice, takewhile
+from dataclasses import dataclass
+from itertools import dropwhile, islice
 
 from plait.errors import CheckpointDamaged, PlaitError, StorageError, TableTaken, TransferDamaged
 from plait.files.stores import FileStore, problem
@@ -71,17 +71,6 @@ class Tables:
         for number in islice(numbers, 1, None):
             self.store.delete(_file(number))
 
-    def delay(self, batch: int) -> None:
-        """Let the tables of this batch and of later ones hold from one batch later on.
-
-        No batch may have begun that goes by them. The last one is written first, so that their
-        batches ascend whenever this ends.
-        """
-        tables = (self.numbered(number) for number in self.numbers())
-        for table in takewhile(lambda table: table.since >= batch, tables):
-            later = replace(table, since=table.since + 1)
-            self.store.write(_file(table.number), _raw(later), durable=True)
-
     def add(self, table: Table) -> None:
         """Add the next table, or TableTaken if somebody else has."""
         try:
@@ -113,18 +102,18 @@ class StoredTransfers:
 
     store: FileStore
 
-    def write(self, move: int, sender: int, batch: int, raw: bytes) -> None:
+    def write(self, move: int, sender: int, number: int, raw: bytes) -> None:
         """Write one, whole or not at all."""
-        self.store.write(f"{move}-{sender}-{batch}", raw, durable=True)
+        self.store.write(f"{move}-{sender}-{number}", raw, durable=True)
 
-    def batches(self, move: int, sender: int) -> list[int]:
-        """The batches of which there is one."""
+    def numbers(self, move: int, sender: int) -> list[int]:
+        """The numbers of those that are there."""
         found = (tuple(map(int, match.groups())) for match in self._matches())
-        return [batch for of, by, batch in found if (of, by) == (move, sender)]
+        return [number for of, by, number in found if (of, by) == (move, sender)]
 
-    def read(self, move: int, sender: int, batch: int) -> bytes:
+    def read(self, move: int, sender: int, number: int) -> bytes:
         """One of them, or TransferDamaged."""
-        name = f"{move}-{sender}-{batch}"
+        name = f"{move}-{sender}-{number}"
         try:
             return self.store.read(name)
         except OSError as error:

@@ -150,7 +150,7 @@ class StoredGroups:
         self, move: int, sender: int, rows: dict[int, pa.RecordBatch], share: float
     ) -> MovedGroups:
         """Rows on their way, with the combinations of their states by their share of the rows."""
-        raw = Transfer(move, sender, 0, True, rows).to_bytes()
+        raw = Transfer(move, sender, 0, rows).to_bytes()
         states = frozenset(state.streams for state in self.engine.tactic.combined)
         combined = (self.parts - len(self.kept)) * self.tuple_bytes
         return MovedGroups(raw, states, round(share * combined))

@@ -7,7 +7,7 @@ clock, tasks that die, caches that are lost) is inside of it, and must not show 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -73,6 +73,17 @@ def in_order(history: History) -> History:
     return replace(history, batches=(batch,))
 
 
+def with_pauses(
+    batches: Iterable[Mapping[str, pa.Table]], chance: Random
+) -> Iterator[Mapping[str, pa.Table]]:
+    """The same batches, and between them some in which no input has a partition."""
+    often = chance.choice((0.0, 0.2, 0.6))
+    for batch in batches:
+        while chance.random() < often:
+            yield {}
+        yield batch
+
+
 def any_plan(query: Query, chance: Random) -> Plan:
     """A tree, more often than a router."""
     plans = (sample_plan(query, chance), Teddies(policy="lottery"), Eddies())
@@ -89,7 +100,7 @@ def on_local(history: History, chance: Random) -> HostAnswer:
         seed=chance.getrandbits(64),
         aside=lambda rows: answer.set_aside(query, rows),
     )
-    for batch in history.tables():
+    for batch in with_pauses(history.tables(), chance):
         answer.results += multiset(run.push(batch))
     answer.results += multiset(pa.Table.from_batches(list(run.finish()), query.schema))
     answer.filtered = +Counter(run.counts.filtered)
@@ -115,7 +126,7 @@ def run_on_processors(
         tuning=history.tuning,
         seed=chance.choice((None, 0, chance.getrandbits(64))),
     )
-    for batch in history.tables():
+    for batch in with_pauses(history.tables(), chance):
         results = cluster.run(
             batch,
             tasks=chance.choice((1, 2, 3)),
@@ -125,7 +136,8 @@ def run_on_processors(
         answer.results += multiset(results)
         for rows in cluster.aside:
             answer.set_aside(query, rows)
-        answer.filtered += Counter(cluster.reports[0].filtered)
+        for report in cluster.reports[:1]:
+            answer.filtered += Counter(report.filtered)
     return answer, cluster
 
 

@@ -7,7 +7,7 @@ results of committed attempts only, as a transactional sink would see them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -32,6 +32,7 @@ from plait.plan.routed import Plan
 from plait.query.query import Query
 from plait.route.packets import CLOCK, Packer, Packet, lean
 from plait.route.routing import route
+from plait.route.table import Table
 from plait.tuning import USUAL, Tuning
 
 MOST_DEATHS = 5
@@ -85,14 +86,17 @@ class MemoryTransfers:
 
     written: dict[tuple[int, int, int], bytes] = field(default_factory=dict)
 
-    def write(self, move: int, sender: int, batch: int, raw: bytes) -> None:
-        self.written[move, sender, batch] = raw
+    def write(self, move: int, sender: int, number: int, raw: bytes) -> None:
+        self.written[move, sender, number] = raw
 
-    def batches(self, move: int, sender: int) -> list[int]:
-        return [b for m, s, b in self.written if (m, s) == (move, sender)]
+    def numbers(self, move: int, sender: int) -> list[int]:
+        return [n for m, s, n in self.written if (m, s) == (move, sender)]
 
-    def read(self, move: int, sender: int, batch: int) -> bytes:
-        return self.written[move, sender, batch]
+    def read(self, move: int, sender: int, number: int) -> bytes:
+        return self.written[move, sender, number]
+
+    def keep_only(self, moves: Collection[int]) -> None:
+        self.written = {key: raw for key, raw in self.written.items() if key[0] in moves}
 
 
 class Cluster:
@@ -118,8 +122,7 @@ class Cluster:
         self._tuning, self._asked_for = tuning, processors
         setup = Setup(narrow, plan, setting, portioned(tuning), seed or 0)
         self.processor = Processor(setup, contract(query, self.routing), self.routing, aside)
-        self.table = self.routing.table
-        """The routing table of the next batch."""
+        self._tables = {0: self.routing.table}
         self.transfers = MemoryTransfers()
         self.batch = 0
         self.stores = [MemoryStore() for _ in range(self.routing.processors)]
@@ -129,12 +132,29 @@ class Cluster:
         self.aside: list[Aside] = []
         """The rows that the last batch set aside, if that was asked for."""
 
+    @property
+    def table(self) -> Table:
+        """The routing table of the next batch; the ones before it stay until they are forgotten."""
+        return self._tables[max(self._tables)]
+
+    @table.setter
+    def table(self, table: Table) -> None:
+        self._tables[table.number] = table
+
+    def forget(self) -> None:
+        """Remove the tables before the newest, and what was exported for moves that are over."""
+        table = self.table
+        self._tables = {table.number: table}
+        self.transfers.keep_only({move.number for move in table.under_way})
+
     def add_processor(self) -> None:
         """One more, which joins in with the next batch, not the first, and holds no group yet."""
-        known = [Header.from_json(store.header or "") for store in self.stores]
+        known = [Header.from_json(store.header) for store in self.stores if store.header]
         self.stores.append(MemoryStore())
         self.routing = replace(self.routing, processors=len(self.stores))
-        beginning = Beginning(Header.joining(known), self.processor.contract.to_json())
+        beginning = None
+        if known:
+            beginning = Beginning(Header.joining(known), self.processor.contract.to_json())
         self.processor = replace(self.processor, routing=self.routing, beginning=beginning)
 
     def asked(self, query: Query, plan: Plan) -> Cluster:
@@ -143,7 +163,7 @@ class Cluster:
         found = Cluster(query, plan, self._asked_for, tuning=self._tuning, seed=seed)
         written = self.stores[0].contract
         found.processor = replace(found.processor, upgraded=written)
-        found.table, found.transfers = self.table, self.transfers
+        found._tables, found.transfers = dict(self._tables), self.transfers
         found.batch, found.stores = self.batch, deepcopy(self.stores)
         found._tokens = self._tokens  # no two states of a query have the same name
         return found
@@ -177,6 +197,9 @@ class Cluster:
     ) -> pa.Table:
         """One batch, repeated until it is committed; the results of the committed attempt.
 
+        A stream that the batch does not name has no partition, and so no pack task. Where no stream
+        has one, no processor runs.
+
         `die(processor, step)` is asked after every result batch and once at the end; all
         processors of an attempt commit together or not at all, as in a micro-batch. After
         `MOST_DEATHS` it is not asked any more: a batch of many results would never end.
@@ -189,7 +212,7 @@ class Cluster:
             try:
                 found = [
                     self._task(p, packets, attempt[p], self.workers[worker_of(p)], killer, epoch)
-                    for p in range(len(attempt))
+                    for p in sorted({packet.processor for packet in packets})
                 ]
             except Died:
                 deaths += 1
@@ -215,7 +238,7 @@ class Cluster:
         aside: list[Aside] = []
         batch = batch_of_packets(mine, self.processor.setup.query)
         token = f"state {next(self._tokens)}"
-        told = Told(token, REAL, epoch, self.table, self.batch, self.transfers)
+        told = Told(token, REAL, epoch, self.table, self._tables.get, self.transfers)
         task = self.processor.task(number, store, engines)
         for step, found in enumerate(task.run(batch, told)):
             if die(number, step):

@@ -19,6 +19,7 @@ from plait.node.epochs import Epoch
 from plait.node.store import Engines, OwnEngines
 from plait.plan.enumerate import sample_plan
 from plait.workshop.laws.drawn_moves import Restless
+from plait.workshop.laws.hosts import with_pauses
 from plait.workshop.laws.processors import Cluster
 from plait.workshop.torture.cases import Case
 from plait.workshop.torture.local import REQUESTS, check, plan_for, policy_for
@@ -46,7 +47,7 @@ def _play(case: Case, folder: Path) -> Tally:
     tally, found, late = Tally(queries=1), [], dict.fromkeys(case.query.names, 0)
     epoch: Epoch | None = None
     manager = Restless(case.chance("groups"), busy=0.7 if case.has("groups") else 0.0)
-    for number, batch in enumerate(case.batches):
+    for number, batch in enumerate(with_pauses(case.batches, case.chance("pauses"))):
         epoch = _decided(case, chance, epoch)
         manager.manage(cluster)
         dangers.strike()
