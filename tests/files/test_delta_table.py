@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import sys
 import threading
 from collections import Counter
@@ -102,6 +103,49 @@ def test_a_repeated_batch_leaves_nothing_behind(place: Path) -> None:
     with pytest.raises(CheckpointMismatch, match=r"batch 0 of this query.*goes on with batch -1"):
         commits.commit("q", -1, [])
     assert commits.commit("other", 0, [part(place, "other", 0)]), "another query is another one"
+
+
+def test_a_table_that_lacks_a_batch_is_refused(place: Path, tmp_path: Path) -> None:
+    commits = DeltaCommits(str(place), SCHEMA)
+    assert commits.commit("q", 0, [part(place, "q", 0)])
+    copy = tmp_path / "copy"
+    shutil.copytree(place, copy)
+    assert commits.commit("q", 3, [part(place, "q", 3)], 0), "batches 1 and 2 had no rows"
+    write_deltalake(copy, DeltaTable(copy).to_pyarrow_table(), mode="append")
+    old = DeltaCommits(str(copy), SCHEMA)
+    for parts in ([], [part(copy, "q", 4)]):
+        with pytest.raises(CheckpointMismatch, match=r"only batches up to 0 .* but batch 3 was"):
+            old.commit("q", 4, parts, 3)
+    another = tmp_path / "another"
+    create_delta(str(another), SCHEMA)
+    with pytest.raises(CheckpointMismatch, match=r"has no batch of this query, but batch 3 was"):
+        DeltaCommits(str(another), SCHEMA).commit("q", 4, [], 3)
+
+
+def test_a_table_that_has_every_batch_is_not_refused(place: Path) -> None:
+    commits = DeltaCommits(str(place), SCHEMA)
+    assert commits.commit("q", 0, [])
+    assert commits.commit("q", 1, [part(place, "q", 1)], -1)
+    assert not commits.commit("q", 1, [part(place, "q", 1)], -1), "the driver died after the entry"
+    assert commits.commit("other", 7, [part(place, "other", 7)], -1)
+    write_deltalake(place, DeltaTable(place).to_pyarrow_table(), mode="append")
+    table = DeltaTable(place)
+    table.optimize.compact()
+    table.vacuum(0, dry_run=False, enforce_retention_duration=False)
+    table = DeltaTable(place)
+    table.create_checkpoint()
+    for name in (place / "_delta_log").glob("*.json"):
+        if int(name.stem) < table.version():
+            name.unlink()  # as after a month: the checkpoint of the log has it all
+    again = DeltaCommits(str(place), SCHEMA)
+    assert again.commit("q", 2, [], 1)
+    assert again.commit("q", 3, [part(place, "q", 3)], 1)
+
+
+def test_a_table_that_forgets_queries_is_not_refused(tmp_path: Path) -> None:
+    place, setting = tmp_path / "t", "delta.setTransactionRetentionDuration"
+    DeltaTable.create(place, SCHEMA, configuration={setting: "interval 7 days"})
+    assert DeltaCommits(str(place), SCHEMA).commit("q", 4, [part(place, "q", 4)], 3)
 
 
 def test_an_empty_batch_adds_no_entry(place: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -17,7 +18,7 @@ from pyspark.sql import SparkSession
 
 import plait
 from plait.api import Join
-from plait.errors import SourceError, TableMismatch
+from plait.errors import CheckpointMismatch, SourceError, TableMismatch
 from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
 from plait.workshop.oracle.fates import LATE, NULL_KEY, set_aside
 from plait.workshop.torture.spark import table_files
@@ -152,6 +153,34 @@ def test_oracle_each_result_once_whatever_is_repeated_or_written_by_others(
         query.awaitTermination()
     found = plait.why(query)
     assert isinstance(found, TableMismatch) and "no column 'more'" in str(found)
+
+
+def test_a_table_older_than_the_checkpoint_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Results had been missing in silence."""
+    here, copy = Fixture(spark, tmp_path), tmp_path / "copy"
+    here.run()
+    shutil.copytree(here.table, copy)
+    unmatched = [{**row, "k": None} for row in rows(Random(8), 3)]
+    here.arrive({"l": unmatched, "r": unmatched})
+    here.run()
+    version = DeltaTable(here.table).version()
+    assert version == DeltaTable(copy).version(), "that batch had no results, the copy is as good"
+    shutil.rmtree(here.table)
+    shutil.copytree(copy, here.table)
+    here.arrive({name: rows(Random(9), 4) for name in ("l", "r")})
+    here.run()
+    assert here.results() == here.answer() and DeltaTable(here.table).version() > version
+    here.arrive({name: rows(Random(10), 5) for name in ("l", "r")})
+    for was in ("put back", "made anew"):
+        shutil.rmtree(here.table)
+        if was == "put back":
+            shutil.copytree(copy, here.table)
+        query = here.asked().write_delta(here.table, checkpoint=here.checkpoint, availableNow=True)
+        with pytest.raises(StreamingQueryException):
+            query.awaitTermination()
+        found = plait.why(query)
+        assert isinstance(found, CheckpointMismatch), was
+        assert "but batch 4 was written to its table: it is older than the ch" in str(found)
 
 
 def test_what_does_not_fit_is_refused_by_name(spark: SparkSession, tmp_path: Path) -> None:

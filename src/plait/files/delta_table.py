@@ -5,7 +5,9 @@
 *Invariants.* Files are written first and named in the table's log afterwards, all those of a batch
 in one entry, together with the query's id as application id and the batch as its version. So the
 log itself says which batch was the last, and a batch that is repeated after a crash is not added
-again. What somebody else writes to the table meanwhile is no conflict, as long as its schema stays.
+again. Processors remember the last batch that had files, in the state of the checkpoint: a table
+that lacks it was put back from a copy, or is another one, and is refused. What somebody else writes
+to the table meanwhile is no conflict, as long as its schema stays.
 
 *Ties and time.* If the writing of an entry fails, it may have been written all the same: the log is
 read again, and decides.
@@ -95,10 +97,13 @@ class DeltaCommits:
     _table: Any = field(default=None, init=False, repr=False, compare=False)
     """The table as it was last seen; None before the first batch, when this may travel."""
 
-    def commit(self, query: str, batch: int, parts: Sequence[TablePart]) -> bool:
+    def commit(
+        self, query: str, batch: int, parts: Sequence[TablePart], delivered: int = -1
+    ) -> bool:
         """Add the files of a batch; False if the batch had been added before, by an earlier try.
 
-        Then its new files are removed. A batch without files adds no entry.
+        Then its new files are removed. A batch without files adds no entry. `delivered` is the last
+        batch before this one that had files, by what the checkpoint knows; -1 if none had any.
         """
         self._check_files(parts)
         tried = False
@@ -111,6 +116,14 @@ class DeltaCommits:
                     f"checkpoint goes on with batch {batch}: it is older than the table",
                     remedy="use the checkpoint that belongs to the table, or a new table and a "
                     "new checkpoint",
+                )
+            if delivered > (-1 if last is None else last) and not _forgets(table, last):
+                had = "no batch" if last is None else f"only batches up to {last}"
+                raise CheckpointMismatch(
+                    f"the table {self.location} has {had} of this query, but batch {delivered} was "
+                    "written to its table: it is older than the checkpoint, or another one",
+                    remedy="put back the table that belongs to the checkpoint, or use a new table "
+                    "and a new checkpoint",
                 )
             if last == batch:
                 if not tried:
@@ -170,6 +183,13 @@ class DeltaCommits:
                     f"a processor has written {path}, but the driver does not find it there",
                     remedy="choose a location that driver and executors share for the table",
                 )
+
+
+def _forgets(table: DeltaTable, last: int | None) -> bool:
+    """Whether a table that knows no batch of a query may have known one."""
+    return last is None and "delta.setTransactionRetentionDuration" in (
+        table.metadata().configuration
+    )
 
 
 def remove_files(location: str, names: Sequence[str]) -> None:

@@ -61,6 +61,8 @@ class Header:
     floors: tuple[int, ...] | None = None
     """The time below which the watermark of each stream does not go; None: they have none."""
     leaps: Leaps = field(default_factory=dict)
+    delivered: int = -1
+    """The last batch, as the host counts, of which rows went to files of a table; -1: none."""
 
     @classmethod
     def new(cls, query: Query) -> Header:
@@ -108,6 +110,7 @@ class Header:
                 "unwritten": self.unwritten,
                 "notes": self.notes,
                 "moving": self.moving.to_dict(),
+                "delivered": self.delivered,
                 "leaps": self.leaps,
             }
         )
@@ -117,7 +120,7 @@ class Header:
         """The inverse of `to_json`; a header of version 1 lacks some fields.
 
         >>> from plait.plan.examples import clique
-        >>> header = Header((5, 7), 3, "t", (1, 2), notes=("a note",))
+        >>> header = Header((5, 7), 3, "t", (1, 2), notes=("a note",), delivered=2)
         >>> Header.from_json(header.to_json(), clique(2)) == header
         True
         """
@@ -146,6 +149,7 @@ class Header:
                 Moving.from_dict(given.get("moving")),
                 _ints_or_none(given.get("floors")),
                 {name: Leap(*_ints(leap)) for name, leap in given.get("leaps", {}).items()},
+                int(given.get("delivered", -1)),
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CheckpointDamaged(

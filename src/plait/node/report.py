@@ -61,6 +61,8 @@ class Report:
     """The routing table of the state before the batch: what it ended is durable here."""
     moves: list[dict[str, Any]] = field(default_factory=list)
     """What became of moves of partition groups here: their answers to the manager."""
+    delivered: int = -1
+    """The last batch before this one of which rows went from here to files of a table; -1: none."""
     results: int = 0
     rebuilt: bool = False
     written_bytes: int = 0

@@ -83,6 +83,8 @@ class Told:
     """Where partition groups are put on their way to other processors."""
     notes: Sequence[str] = ()
     """What the report is to tell, too."""
+    delivery: int | None = None
+    """The number of the batch, if rows go to files of a table from here; None: elsewhere."""
 
 
 class Beginning(NamedTuple):
@@ -160,7 +162,12 @@ class Task:
             )
             node.moving = entered.moving
             laps.append(_now(told.clock))
-            yield from self._found(node.step(batch, told.epoch))
+            delivered = header.delivered
+            for found in self._found(node.step(batch, told.epoch)):
+                rows = found.rows if isinstance(found, Aside) else found
+                if told.delivery is not None and rows.num_rows:
+                    delivered = told.delivery
+                yield found
             laps.append(_now(told.clock))
             live.engine, live.token = node.engine, told.token
             report = node.report
@@ -170,7 +177,7 @@ class Task:
             report.written_bytes = taken_in + self._write_segments(node, live, batch)
             report.segments = len(live.segments)
             report.table, report.table_before = table.number, header.moving.table
-            report.moves = answers
+            report.moves, report.delivered = answers, header.delivered
             self._answer(node, live, batch, entered, told)
             report.state_rows = sum(s.rows for s in node.engine.sizes())
             report.state_bytes = node.engine.nbytes
@@ -178,7 +185,8 @@ class Task:
             report.seconds, report.cpu = (_stages(times) for times in zip(*laps, strict=True))
             report.total = added(header.total, report)
             checksum = _checksum(self.contract.to_json(), live.segments)
-            self.store.write_header(node.header(told.token, checksum).to_json())
+            after = replace(node.header(told.token, checksum), delivered=delivered)
+            self.store.write_header(after.to_json())
         except BaseException:
             self.engines.drop(self.number, live)
             raise

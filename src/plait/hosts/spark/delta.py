@@ -32,13 +32,17 @@ from plait.query.query import Query
 _FILES = pa.schema(
     [
         ("query", pa.string()),
+        ("delivered", pa.int64()),
         ("path", pa.string()),
         ("size", pa.int64()),
         ("rows", pa.int64()),
         ("stats", pa.string()),
     ]
 )
-"""What the operator hands to Spark: a row per file, or one without a path where there is none."""
+"""What the operator hands to Spark: a row per file, or one without a path where there is none.
+
+`delivered` is the last batch of which the processor had rows before, which the table must have.
+"""
 
 
 def table_place(table: str) -> str:
@@ -88,24 +92,31 @@ class FileOutlet:
         """Files, and reports where they travel beside them."""
         return pa.schema([*_FILES, *([pa.field(REPORT, pa.string())] if self.reports else [])])
 
+    @property
+    def to_table(self) -> bool:
+        """They do."""
+        return True
+
     def frames(
         self, found: Iterable[pa.RecordBatch | Aside | Report], batch: BatchId
     ) -> Iterator[pd.DataFrame]:
         """Write everything, then name the file."""
         schema = table_schema(self.query, self.late, self.malformed)
         name = part_name(batch.query, batch.number, batch.processor)
-        part = PartWriter(self.location, name, schema)
+        part, delivered = PartWriter(self.location, name, schema), -1
         try:
             for item in found:
                 if isinstance(item, Report):
-                    yield report_row(item, self.schema)
+                    delivered = item.delivered
+                    if self.reports:
+                        yield report_row(item, self.schema)
                 else:
                     part.write(self._rows(item, schema))
             written = part.close()
         except BaseException:
             part.abandon()
             raise
-        yield self._row(batch.query, written)
+        yield self._row(batch.query, delivered, written)
 
     def _rows(self, found: pa.RecordBatch | Aside, schema: pa.Schema) -> pa.RecordBatch:
         """Rows of the table."""
@@ -122,8 +133,8 @@ class FileOutlet:
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _row(self, query: str, part: TablePart | None) -> pd.DataFrame:
-        values: dict[str, Any] = {"query": query}
+    def _row(self, query: str, delivered: int, part: TablePart | None) -> pd.DataFrame:
+        values: dict[str, Any] = {"query": query, "delivered": delivered}
         if part is not None:
             values |= {f: getattr(part, f) for f in ("path", "size", "rows", "stats")}
         columns = {n: pa.array([v], _FILES.field(n).type) for n, v in values.items()}
@@ -148,7 +159,8 @@ class Committing:
         ]
         queries = {str(r["query"]) for r in rows}
         assert len(queries) == 1, "all processors tell the same query"
-        self.commits.commit(queries.pop(), batch, parts)
+        delivered = max(int(r["delivered"]) for r in rows)
+        self.commits.commit(queries.pop(), batch, parts, delivered)
 
 
 def start_delta(

@@ -103,10 +103,14 @@ class Outlet(Protocol):
     def schema(self) -> pa.Schema:
         """The rows that the operator hands to Spark."""
 
+    @property
+    def to_table(self) -> bool:
+        """Whether rows go to files of a table."""
+
     def frames(
         self, found: Iterable[pa.RecordBatch | Aside | Report], batch: BatchId
     ) -> Iterator[pd.DataFrame]:
-        """Hand over one batch; reports are among it where they travel beside the results."""
+        """Hand over one batch, which ends with the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,7 @@ class RowOutlet:
 
     processor: Processor
     reports: bool
+    """Whether reports travel beside the results."""
     malformed: bool = False
     """Whether values of a stream may be malformed."""
 
@@ -122,6 +127,11 @@ class RowOutlet:
     def schema(self) -> pa.Schema:
         """Everything, side by side."""
         return output_schema(self.processor, reports=self.reports, malformed=self.malformed)
+
+    @property
+    def to_table(self) -> bool:
+        """They go on to whatever sink the user has chosen."""
+        return False
 
     def frames(
         self, found: Iterable[pa.RecordBatch | Aside | Report], batch: BatchId
@@ -131,7 +141,8 @@ class RowOutlet:
         schema = self.schema
         for item in found:
             if isinstance(item, Report):
-                yield report_row(item, schema)
+                if self.reports:
+                    yield report_row(item, schema)
             elif isinstance(item, Aside):
                 columns = aside_columns(self.processor.setup.query, item)
                 yield padded(columns, item.rows.num_rows, schema)
@@ -189,6 +200,7 @@ class JoinOperator(StatefulProcessor):
             self._control.table_numbered,
             self._control.transfers,
             notes,
+            spark_batch if self._outlet.to_table else None,
         )
         query = context.getLocalProperty("sql.streaming.queryId") if context else None
         if query is not None:
@@ -198,10 +210,9 @@ class JoinOperator(StatefulProcessor):
 
         def found() -> Iterator[pa.RecordBatch | Aside | Report]:
             for item in task.run(batch, told):
-                if not isinstance(item, Report) or not self._control.shared:
-                    yield item
-                elif query:
+                if isinstance(item, Report) and self._control.shared and query:
                     self._write(task, query, this.number, item)
+                yield item
 
         yield from self._outlet.frames(found(), this)
 
