@@ -64,11 +64,22 @@ class Story:
         }
         self.batches.append(rows)
         self.log("offsets")
-        self.cluster.table = self.table(number) or self.cluster.routing.table
+        table = self.table(number) or self.cluster.routing.table
+        for missed in range(self.cluster.table.number + 1, table.number):
+            self.cluster.table = self.control.tables.numbered(missed)
+        self.cluster.table = table
         schemas = {s.name: s.schema for s in QUERY.streams}
         tables = {name: _table(rows[name], schemas[name]) for name in rows}
         self.found += multiset(self.cluster.run(tables))
         self.report(number)
+
+    def pause(self) -> None:
+        """A batch in which no input has a partition."""
+        number = self.cluster.batch
+        self.log("offsets")
+        assert not len(self.cluster.run({}))
+        self.report(number)
+        self.balancer.catch_up()
 
     def table(self, batch: int) -> Table | None:
         """The one that rows of a batch are packed by."""

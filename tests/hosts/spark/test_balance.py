@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any, cast
 
 import pytest
 from tests.hosts.spark.managed_story import ID, Story, any_key, control_in
@@ -72,6 +74,30 @@ def test_a_successor_ends_the_move_that_its_predecessor_began(tmp_path: Path) ->
     story.run(12)
     table = story.control.tables.newest()
     assert table is not None and not table.under_way and table.places[0] == (1,)
+    assert story.exact()
+
+
+def test_oracle_processors_that_rest_still_need_what_was_exported(tmp_path: Path) -> None:
+    """Many batches without a partition follow the table that ends a move, and more tables do."""
+    control = replace(control_in(tmp_path), kept=2)
+    story = Story(control, BalancePolicy(margin=0.9), any_key)
+    story.cluster.transfers = cast(Any, control.transfers)  # instead of memory
+    moves = Moves(story.join.routing, story.control, ID)
+    begun = moves.begin(range(30), [1])
+    while moves.table.under_way:
+        story.run(1)
+    ending = moves.table
+    while story.cluster.batch < ending.since:
+        story.run(1)
+    for _ in range(3):
+        story.pause()
+    moves.begin(range(30, 40), [1])
+    for _ in range(8):
+        story.pause()
+    assert control.transfers.numbers(begun.number, 0), "nobody has taken them in"
+    story.run(12)
+    assert not moves.table.under_way and moves.table.places[35] == (1,)
+    assert not control.transfers.numbers(begun.number, 0)
     assert story.exact()
 
 
