@@ -15,6 +15,8 @@ from plait.node.placement import balance_line
 
 _SOON = 8
 """Batches after which the same decision of another processor is told by itself."""
+_OTHER_VERSION = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What is raised over fields that another version writes in another way."""
 Sort = Literal["change", "asked", "verdict", "short", "groups"]
 """A change of plan, one that somebody asked for, whether one paid, a lack, a move of groups."""
 
@@ -64,10 +66,10 @@ def decided(found: Iterable[Mapping[str, Any]], balance: Iterable[Event]) -> Seq
     """
     cards: list[Decided] = []
     newest: dict[tuple[object, ...], int] = {}
-    begun: set[tuple[object, ...]] = set()
+    begun: set[tuple[str, ...]] = set()
     for decision in found:
-        if decision.get("kind") in ("migrated", "asked"):
-            key = (decision.get("processor"), decision.get("start"), decision.get("new"))
+        if str(decision.get("kind")) in ("migrated", "asked"):
+            key = tuple(str(decision.get(name)) for name in ("processor", "start", "new"))
             if key in begun and decision.get("start") is not None:
                 continue  # a parallel track that is still under way
             begun.add(key)
@@ -81,7 +83,7 @@ def decided(found: Iterable[Mapping[str, Any]], balance: Iterable[Event]) -> Seq
         else:
             newest[same] = len(cards)
             cards.append(card)
-    moved = [_moved(e) for e in balance if e.kind != "weighed"]
+    moved = filter(None, (_moved(e) for e in balance if e.kind != "weighed"))
     return tuple(sorted([*cards, *moved], key=lambda card: card.batch))
 
 
@@ -126,8 +128,8 @@ def _card(given: Mapping[str, Any]) -> Decided | None:
             title = f"{given.get('resource', 'something')} is short"
             reasons = tuple(map(str, given.get("reasons", ())))
             return Decided("short", batch, title, where, reasons, good=False, summary=reasons[0])
-    except (KeyError, IndexError, TypeError, ValueError):
-        pass  # of another version
+    except _OTHER_VERSION:
+        pass
     return None
 
 
@@ -162,9 +164,14 @@ def _shape(label: object) -> str:
     return str(label or "").partition(" by ")[0]
 
 
-def _moved(event: Event) -> Decided:
-    said = balance_line(event).partition(": ")[2]
-    good = event.data.get("paid") if event.kind == "reviewed" else None
+def _moved(event: Event) -> Decided | None:
+    if event.kind not in ("relocated", "reviewed", "unbalanced"):
+        return None
+    try:
+        said = balance_line(event).partition(": ")[2]
+    except _OTHER_VERSION:
+        return None
+    good = bool(event.data.get("paid")) if event.kind == "reviewed" else None
     if event.kind == "unbalanced":
         title = "a hot spot remains"
         return Decided("groups", event.batch, title, (), (said,), good=False, summary=said)

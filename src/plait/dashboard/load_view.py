@@ -100,5 +100,5 @@ def _placement(contents: Contents, table: Table, began: Table) -> Placement | No
             looks.add(reports, table if table.since <= number else began)
         look = looks.look(table, range(processors))
         return None if look is None else placement(look, table)
-    except (PlaitError, IndexError, ValueError):
+    except (PlaitError, IndexError, ValueError, ArithmeticError):
         return None  # reports of another version, or of another table

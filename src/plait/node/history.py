@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from typing import Any
 
 from plait.adapt.events import Event
 from plait.errors import SourceError
+from plait.node.fields import wrong_field
 from plait.node.progress import counted
 from plait.node.report import Report, plus
 
@@ -64,20 +66,26 @@ class Past:
         return {n: p for n, p in parts.items() if p or n in ("first", "last")}
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Past:
+    def from_dict(cls, given: object) -> Past:
         """The inverse of `to_dict`; fields of later versions are left out.
+
+        Anything else is a SourceError.
 
         >>> Past.from_dict(Past(3, 3, results=7).to_dict()) == Past(3, 3, results=7)
         True
         """
-        known = {name: part for name, part in given.items() if name in _TYPES}
-        for name, part in known.items():
-            if not isinstance(part, _TYPES[name]):
-                raise SourceError(f"its field {name!r} is a {type(part).__name__}")
+        if not isinstance(given, Mapping):
+            raise SourceError(f"it is a {type(given).__name__}, not an object of JSON")
+        if wrong := wrong_field(cls, given):
+            raise SourceError(wrong)
+        known = {name: part for name, part in given.items() if name in _NAMES}
         try:
-            return cls(**known)
+            found = cls(**known)
         except TypeError as error:
             raise SourceError(f"it is no line of a history: {error}") from None
+        if found.first > found.last or len(found.hottest) != 2:
+            raise SourceError("its batches or its hottest processor make no sense")
+        return found
 
     def and_then(self, later: Past) -> Past:
         """With those that follow.
@@ -90,13 +98,7 @@ class Past:
         return replace(later, first=self.first, decisions=decided, **sums)
 
 
-_EMPTY = Past(first=False, last=False)
-_TYPES: dict[str, Any] = {
-    **{f.name: type(getattr(_EMPTY, f.name)) for f in fields(Past)},
-    **dict.fromkeys(("first", "last"), int),
-    **dict.fromkeys(("at", "took"), (int, float)),
-    **dict.fromkeys(("hottest", "decisions"), (list, tuple)),
-}
+_NAMES = frozenset(f.name for f in fields(Past))
 _SUMMED = (
     "took", "batches", "rows", "late", "aside", "results", "seconds", "written_bytes"
 )  # fmt: skip
@@ -150,8 +152,14 @@ def _decisions(number: int, report: Report) -> Iterator[dict[str, Any]]:
     """What was decided in a batch at one processor, in brief.
 
     A change of plan that no event tells was asked for by somebody. One that goes on beside the old
-    plan is told in every batch; whoever shows them knows it by where it began.
+    plan is told in every batch; whoever shows them knows it by where it began. What another version
+    tells in other ways is left out.
     """
+    with suppress(AttributeError, LookupError, TypeError, ValueError):
+        yield from _told(number, report)
+
+
+def _told(number: int, report: Report) -> Iterator[dict[str, Any]]:
     why: Mapping[str, Any] = {}
     told = set()
     for event in report.events:

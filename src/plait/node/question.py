@@ -70,5 +70,5 @@ class Question:
                 Budget(budget["cpu"], budget["memory"], budget["unit"]),
                 from_mapping(found["costs"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise SourceError(f"it is no question of Plait: {error}") from None

@@ -13,6 +13,7 @@ from typing import Any
 
 from plait.adapt.events import Event
 from plait.errors import SourceError
+from plait.node.fields import wrong_field
 from plait.node.leaps import Leap
 from plait.node.sealed import sealed, unsealed
 
@@ -115,12 +116,10 @@ class Report:
         'a'
         """
         known = {f.name: parts[f.name] for f in fields(cls) if f.name in parts}
-        blank = cls(0)
-        for name, value in known.items():
-            if not isinstance(value, _KINDS.get(name, type(getattr(blank, name)))):
-                raise SourceError(f"its field {name!r} is a {type(value).__name__}")
+        if wrong := wrong_field(cls, known) or wrong_field(cls, known.get("total", {})):
+            raise SourceError(wrong)
         try:
-            known["events"] = [Event.from_dict(event) for event in known.get("events", ())]
+            known["events"] = [_event(event) for event in known.get("events", ())]
             known["groups"] = {  # the names in an object of JSON are texts
                 stream: {int(group): int(rows) for group, rows in counts.items()}
                 for stream, counts in known.get("groups", {}).items()
@@ -143,8 +142,10 @@ class Report:
         return cls.from_dict(unsealed(text))
 
 
-_KINDS = {"rebuilt": (bool, int)}
-"""Where more than one type will do."""
+def _event(given: Mapping[str, Any]) -> Event:
+    if wrong := wrong_field(Event, {"kind": given["event"], **given}):
+        raise ValueError(wrong)
+    return Event.from_dict(given)
 
 
 def add(counts: dict[str, int], name: str, n: int) -> None:

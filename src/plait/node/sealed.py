@@ -40,7 +40,11 @@ def unsealed(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise SourceError(f"it is a {type(found).__name__}, not an object of JSON")
     expected = found.pop(_CHECKSUM, None)
-    if expected is not None and expected != _sum(found):
+    try:
+        damaged = expected is not None and expected != _sum(found)
+    except RecursionError:
+        raise SourceError("it is nested too deeply") from None
+    if damaged:
         raise SourceError("its checksum is wrong: it was damaged")
     return found
 

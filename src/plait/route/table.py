@@ -140,7 +140,7 @@ class Table:
                 given_up,
                 int(given["last"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             raise SourceError(f"it is no routing table: {error}") from None
 
 
