@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.dashboard.conftest import RUN
@@ -52,16 +53,18 @@ def test_only_what_is_new_is_read(checkpoint: Path, monkeypatch: pytest.MonkeyPa
     assert batches(watcher.refresh()) == list(range(60)), "the batch has not ended"
     (checkpoint / "commits" / "60").write_text("v1\n{}")
     opened: list[str] = []
-    usual = Path.read_bytes
+    usual = os.open
 
-    def spied(path: Path) -> bytes:
-        opened.append(path.name)
-        return usual(path)
+    def spied(path: str, *how: Any, **where: Any) -> int:
+        opened.append(Path(path).name)
+        return usual(path, *how, **where)
 
-    monkeypatch.setattr(Path, "read_bytes", spied)
+    monkeypatch.setattr(os, "open", spied)
     found = watcher.refresh()
     assert batches(found) == list(range(61)) and found.version > before.version
-    assert {name for name in opened if "-" in name} == {f"60-{p}.json" for p in range(3)}
+    assert {n for n in opened if "-" in n and n.endswith(".json")} == {
+        f"60-{p}.json" for p in range(3)
+    }
     HistoryWriter(control / HISTORY).add([found.history[-1]])
     assert batches(watcher.refresh()) == list(range(61)), "told twice, shown once"
 

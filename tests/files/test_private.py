@@ -117,7 +117,7 @@ def test_files_are_not_reached_through_links(tmp_path: Path) -> None:
         (tmp_path / "name/file").symlink_to(secret)
         (tmp_path / "name/other.new").symlink_to(secret)
         assert not folder.has("file")
-        with pytest.raises(OSError, match="symbolic"):
+        with pytest.raises(OSError, match="a link"):
             folder.read("file")
         folder.write("other", b"content")
         folder.write("file", b"content")

@@ -38,7 +38,8 @@ from dataclasses import dataclass, field
 
 from plait.errors import StorageError
 from plait.files.manifest import Subject, query_digest
-from plait.files.private import Folder, open_beside, plain
+from plait.files.private import Folder, open_beside
+from plait.files.regular import plain
 from plait.files.room import Places, Room, is_published
 from plait.kernels.memory import Memory, NotSaved
 from plait.node.store import Live, OwnEngines

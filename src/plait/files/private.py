@@ -32,6 +32,7 @@ from pathlib import Path
 from types import TracebackType
 
 from plait.errors import StorageError
+from plait.files.regular import open_in, plain
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -71,9 +72,8 @@ class Folder:
         return os.listdir(self.handle)
 
     def open(self, name: str, flags: int) -> int:
-        """A file as a descriptor, private if it is new."""
-        flags |= os.O_NOFOLLOW | os.O_CLOEXEC
-        return os.open(plain(name), flags, _PRIVATE_FILE, dir_fd=self.handle)
+        """A regular file as a descriptor, private if it is new."""
+        return open_in(self.handle, name, flags, _PRIVATE_FILE, str(self.path / name))
 
     def read(self, name: str) -> bytes:
         """The content of a file."""
@@ -116,7 +116,9 @@ class Folder:
 
     def remove(self, name: str) -> None:
         """Remove a folder and everything below it, as far as it goes; links are not followed."""
-        shutil.rmtree(plain(name), ignore_errors=True, dir_fd=self.handle)
+        with contextlib.suppress(OSError):
+            if stat.S_ISDIR(self.stat(name).st_mode):  # opening a FIFO would wait
+                shutil.rmtree(plain(name), ignore_errors=True, dir_fd=self.handle)
 
     def clear(self) -> None:
         """Remove everything in the folder, as far as it goes; links are not followed."""
@@ -126,21 +128,6 @@ class Folder:
                     self.remove(name)
                 else:
                     self.unlink(name)
-
-
-def plain(name: str) -> str:
-    """The name itself, if it is one: no path, so that it cannot lead anywhere else.
-
-    >>> plain("engine-1")
-    'engine-1'
-    >>> plain("../engine-1")
-    Traceback (most recent call last):
-    ...
-    ValueError: '../engine-1' is no plain file name
-    """
-    if not name or name in {".", ".."} or "/" in name or "\0" in name:
-        raise ValueError(f"{name!r} is no plain file name")
-    return name
 
 
 def open_private(path: Path, *, create: bool = True) -> Folder:

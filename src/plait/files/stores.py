@@ -3,7 +3,8 @@
 *Correct output.* A file is there whole or not at all, whoever reads it meanwhile.
 
 *Invariants.* In the file system a file is written under another name and renamed, or linked where
-it must be new; links and folders are no files. Object stores show an object when its upload has
+it must be new. Only regular files are read, and no link below the store's folder is followed
+(`plait.files.regular`). Object stores show an object when its upload has
 ended, and replace it as a whole. They have no way to create one only if it is new that all of them
 share, so there the process that creates must be the only one that does: only a query's driver
 decides.
@@ -14,8 +15,10 @@ library of each (`pyarrow.fs`) looks for them. They are never passed on, and nev
 
 from __future__ import annotations
 
+import errno
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +27,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote, urlparse
 
 from plait.errors import StorageError
+from plait.files.regular import folder_below, open_in, read_below
 
 _SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "hdfs": "hdfs", "viewfs": "hdfs", "gs": "gs"}
 _SCHEMES |= {"abfs": "abfs", "abfss": "abfs"}
@@ -31,6 +35,9 @@ _SCHEMES |= {"abfs": "abfs", "abfss": "abfs"}
 
 _CREATING = Lock()
 """Of the threads of a process one creates a file of a remote store at a time."""
+
+LARGEST = 64 << 20
+"""Bytes that a small file may have; only what holds rows is larger."""
 
 _CONNECT_SECONDS, _REQUEST_SECONDS, _ATTEMPTS = 5.0, 10.0, 3
 
@@ -48,8 +55,8 @@ class FileStore(Protocol):
         Without `files`, everything that has a name.
         """
 
-    def read(self, path: str) -> bytes:
-        """The content of a file; OSError if it cannot be read."""
+    def read(self, path: str, most: int | None = LARGEST) -> bytes:
+        """The content of a file; OSError if it cannot be read, or has more than `most` bytes."""
 
     def write(self, path: str, raw: bytes, *, durable: bool = False) -> None:
         """Write a file as a whole, replacing one that is there; OSError if it cannot be.
@@ -76,9 +83,11 @@ def is_remote(place: str) -> bool:
     return urlparse(place).scheme in _SCHEMES
 
 
-def store_at(place: str) -> FileStore:
-    """The store of a folder, by its path or URL."""
-    return RemoteStore(place.rstrip("/")) if is_remote(place) else LocalStore(Path(place))
+def store_at(place: str, below: str = "") -> FileStore:
+    """The store of a folder, by its path or URL, or of a folder `below` it, reached by no link."""
+    if is_remote(place):
+        return RemoteStore(f"{place.rstrip('/')}/{below}".rstrip("/"))
+    return LocalStore(Path(place), below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +95,19 @@ class LocalStore:
     """A folder of the file system, which need not be there."""
 
     folder: Path
+    below: str = ""
+    """The folder in it that is meant, which is not reached through links."""
 
     @property
     def root(self) -> str:
         """Its path."""
-        return str(self.folder)
+        return str(self.folder / self.below)
 
     def names(self, folder: str = "", *, files: bool = True) -> dict[str, float]:
         """Links are no files."""
         found = {}
         try:
-            with os.scandir(self.folder / folder) as entries:
+            with self._opened(folder) as handle, os.scandir(handle) as entries:
                 for entry in entries:
                     if not files or entry.is_file(follow_symlinks=False):
                         with suppress(FileNotFoundError):  # removed just now
@@ -105,54 +116,71 @@ class LocalStore:
             return {}
         return found
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, most: int | None = LARGEST) -> bytes:
         """Read it."""
-        return (self.folder / path).read_bytes()
+        return read_below(self.folder, f"{self.below}/{path}", most)
 
     def write(self, path: str, raw: bytes, *, durable: bool = False) -> None:
         """Under another name, which is renamed."""
-        place = self.folder / path
-        new = self._new(place)
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            _write_new(new, raw, durable)
-            new.rename(place)
-        except OSError:
-            with suppress(OSError):
-                new.unlink()
-            raise
+        folder, _, name = path.rpartition("/")
+        with self._named(path), self._opened(folder, create=True) as handle:
+            new = _new()
+            try:
+                _write_new(handle, new, raw, durable)
+                os.rename(new, name, src_dir_fd=handle, dst_dir_fd=handle)
+            except OSError:
+                with suppress(OSError):
+                    os.unlink(new, dir_fd=handle)
+                raise
 
     def create(self, path: str, raw: bytes) -> bool:
         """Under another name, synced, which is linked: that fails if there is one."""
-        place = self.folder / path
-        new = self._new(place)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            _write_new(new, raw, durable=True)
-            os.link(new, place)
-        except FileExistsError:
-            return False
-        finally:
-            new.unlink(missing_ok=True)
+        folder, _, name = path.rpartition("/")
+        with self._named(path), self._opened(folder, create=True) as handle:
+            new = _new()
+            try:
+                _write_new(handle, new, raw, durable=True)
+                os.link(new, name, src_dir_fd=handle, dst_dir_fd=handle, follow_symlinks=False)
+            except FileExistsError:
+                return False
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(new, dir_fd=handle)
         return True
 
     def delete(self, path: str) -> None:
         """Remove it."""
-        (self.folder / path).unlink(missing_ok=True)
+        folder, _, name = path.rpartition("/")
+        with suppress(FileNotFoundError), self._named(path), self._opened(folder) as handle:
+            os.unlink(name, dir_fd=handle)
 
     def clear(self, folder: str) -> None:
         """File by file."""
         for name in self.names(folder):
             self.delete(f"{folder}/{name}")
         with suppress(OSError):  # somebody else keeps something there
-            (self.folder / folder).rmdir()
+            Path(self.root, folder).rmdir()
 
-    def _new(self, place: Path) -> Path:
-        return place.parent / f"new-{os.getpid()}-{os.urandom(4).hex()}"
+    @contextmanager
+    def _named(self, path: str) -> Iterator[None]:
+        """Let errors tell the whole path, not the name in the folder that is open."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno is None:
+                raise
+            raise OSError(error.errno, error.strerror, f"{self.root}/{path}") from error
+
+    def _opened(self, folder: str, *, create: bool = False) -> AbstractContextManager[int]:
+        return folder_below(self.folder, f"{self.below}/{folder}", create=create)
 
 
-def _write_new(path: Path, raw: bytes, durable: bool) -> None:
-    with path.open("xb") as file:
+def _new() -> str:
+    return f"new-{os.getpid()}-{os.urandom(4).hex()}"
+
+
+def _write_new(folder: int, name: str, raw: bytes, durable: bool) -> None:
+    with open(open_in(folder, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
         file.write(raw)
         if durable:
             file.flush()
@@ -180,11 +208,14 @@ class RemoteStore:
         kept = (info for info in found if not files or info.type == FileType.File)
         return {info.base_name: info.mtime_ns / 1e9 if info.mtime_ns else 0.0 for info in kept}
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, most: int | None = LARGEST) -> bytes:
         """One request."""
         system, base = _opened(self.url)
         with system.open_input_stream(f"{base}/{path}") as file:
-            return bytes(file.read())
+            raw = bytes(file.read() if most is None else file.read(most + 1))
+        if most is not None and len(raw) > most:
+            raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", f"{self.url}/{path}")
+        return raw
 
     def write(self, path: str, raw: bytes, *, durable: bool = False) -> None:
         """One upload, always durable; HDFS makes the folders that are missing."""

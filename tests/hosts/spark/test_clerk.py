@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.dashboard.hostile import spoilers, within
 
 from plait.errors import MoveError
 from plait.files.history_log import HistoryReader
@@ -135,3 +136,26 @@ def test_files_that_are_no_requests_are_removed_or_left_alone(tmp_path: Path) ->
     world.clerk.turn()
     assert not world.epochs() and not world.requests.waiting() and not world.requests.answers()
     assert (world.folder / "requests" / "notes.txt").exists()
+
+
+@pytest.mark.parametrize("kind", ["a link", "a link to nothing", "a FIFO", "a folder", "a socket"])
+@pytest.mark.parametrize("name", [HISTORY, QUESTION, "clerk.lock"])
+def test_nothing_outside_is_written_and_who_asks_is_answered(
+    tmp_path: Path, kind: str, name: str
+) -> None:
+    world = World(tmp_path)
+    world.batch(0)
+    (tmp_path / "secret").write_text("untouched")
+    spoilers(tmp_path / "secret")[kind](world.folder / name)
+    world.requests.ask(PlanRequest("release", at=NOW))
+    try:
+        within(20, world.clerk.turn)
+    except OSError as error:
+        assert str(world.folder / name) in str(error)
+    if name != "clerk.lock":
+        assert len(world.requests.answers()) == 1 and not world.requests.waiting()
+    if name == QUESTION:
+        assert len(HistoryReader(world.folder / HISTORY).read()) == 1
+        assert kind == "a folder" or (world.folder / QUESTION).is_file()
+    assert (tmp_path / "secret").read_text() == "untouched"
+    assert not (tmp_path / "nowhere").exists()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.dashboard.hostile import spoilers, within
 
 from plait.adapt.events import Event
+from plait.errors import CheckpointMismatch, StorageError
 from plait.files.event_log import read_events
-from plait.hosts.spark import control as control_module
 from plait.hosts.spark.control import Control
 from plait.hosts.spark.joins import Made, made, register
 from plait.node.report import Report
@@ -106,13 +108,15 @@ def test_an_event_log_has_whole_lines_after_a_full_disk(
     here.write_events(Report(0, 1, events=[Event("judged", 1, 0)]))
     log = Path(here.folder, "events", "0.jsonl")
 
-    def half(events: object, path: Path, attempt: str) -> None:
-        with path.open("a") as file:
-            file.write('{"event": "jud')
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    usual, rest = os.write, [b'{"event": "jud']
+
+    def half(file: int, raw: bytes) -> int:
+        if not rest:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return usual(file, rest.pop())
 
     with monkeypatch.context() as patched:
-        patched.setattr(control_module, "write_events", half)
+        patched.setattr(os, "write", half)
         with pytest.raises(OSError, match="No space left"):
             here.write_events(Report(0, 2, events=[Event("judged", 2, 0)]))
     here.write_events(Report(0, 3, events=[Event("judged", 3, 0)]))
@@ -125,11 +129,11 @@ def test_a_report_that_cannot_be_written_leaves_nothing_behind(
     here = control(tmp_path)
     here.write_report("q", 0, Report(0, 1))
 
-    def full(path: Path, target: Path) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "rename", full)
+        patched.setattr(os, "rename", full)
         with pytest.raises(OSError, match="No space left"):
             here.write_report("q", 1, Report(0, 2))
     assert os.listdir(Path(here.folder, "reports", "q")) == ["0-0.json"]
@@ -251,3 +255,75 @@ def test_what_the_manager_did_is_kept(tmp_path: Path) -> None:
     with Path(here.folder, "balance.jsonl").open("a") as log:
         log.write("cut of")
     assert len(here.balance(9)) == 3, "a line that a crash has cut off is left out"
+
+
+KINDS = ["a link", "a link to nothing", "a FIFO", "a folder", "a socket", "huge", "deep", "a list"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_written_outside_and_no_reader_waits(tmp_path: Path, kind: str) -> None:
+    here = control(tmp_path / "checkpoint")
+    secret = tmp_path / "secret"
+    secret.write_text("untouched")
+    how = spoilers(secret)[kind]
+    here.write_report("q", 0, Report(1, 1))
+    how(Path(here.folder, "reports", "q", "0-0.json"))
+    found, notes = within(20, lambda: here.read_reports("q", 0))
+    assert [r.processor for r in found] == [1]
+    assert len(notes) == 1 and "0-0.json cannot be read: " in notes[0]
+    assert within(20, lambda: here.followed("q")) == 0
+
+    log = Path(here.folder, "events", "0.jsonl")
+    log.parent.mkdir()
+    how(log)
+    judged = [Event("judged", 1, 0)]
+    if kind not in ("huge", "deep", "a list"):
+        with pytest.raises(OSError, match="it is a ") as error:
+            within(20, lambda: here.write_events(Report(0, 1, events=judged)))
+        assert str(log) in str(error.value)
+
+    balance = Path(here.folder, "balance.jsonl")
+    how(balance)
+    assert within(20, lambda: here.balance(5)) == ()
+    if kind in ("deep", "a list"):
+        here.write_balance(judged, 1)
+        assert [e.kind for e in here.balance(5)] == ["judged"], "what is no event is skipped"
+    assert secret.read_text() == "untouched" and not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("name", ["events", "reports", "reports/q", "epochs", "tables"])
+def test_no_folder_of_the_directory_is_followed(tmp_path: Path, name: str) -> None:
+    here = control(tmp_path / "checkpoint")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    Path(here.folder, name).parent.mkdir(parents=True)
+    Path(here.folder, name).symlink_to(elsewhere)
+    written: dict[str, Callable[[], object]] = {
+        "events": lambda: here.write_events(Report(0, 1, events=[Event("judged", 1, 0)])),
+        "epochs": lambda: here.decide(None, "auto"),
+        "tables": lambda: here.tables.add(replace(route(QUERY.graph, 2).table, number=1)),
+    }
+    with pytest.raises((OSError, StorageError), match="it is a link"):
+        written.get(name, lambda: here.write_report("q", 0, Report(0, 1)))()
+    assert os.listdir(elsewhere) == []
+    assert here.reports("q", 0) == [] and not here.knows("q")
+
+
+def test_what_is_no_folder_of_reports_is_no_query(tmp_path: Path) -> None:
+    here = control(tmp_path)
+    here.write_report("q", 0, Report(0, 1))
+    Path(here.folder, "reports", "stray").touch()
+    Path(here.folder, "reports", "dangling").symlink_to("nowhere")
+    Path(here.folder, "reports", "link").symlink_to(tmp_path)
+    assert here.newest_query() == "q"
+
+
+@pytest.mark.parametrize("text", ["3", "[]", '"x"', "[" * 100_000, "\xff", '{"id": 3}'])
+def test_metadata_of_another_type_end_no_batch(tmp_path: Path, text: str) -> None:
+    here = control(tmp_path)
+    (tmp_path / "metadata").write_text(text)
+    if text.startswith("{"):
+        with pytest.raises(CheckpointMismatch):
+            here.check_place("q")
+    else:
+        here.check_place("q")

@@ -232,7 +232,7 @@ class Watched:
             news = self._beside.turn()
         except Exception as error:  # whatever it is, the query and the other joins go on
             self.release()
-            said = str(error) if isinstance(error, PlaitError) else repr(error)
+            said = str(error) if isinstance(error, PlaitError | OSError) else repr(error)
             if said != self._said:
                 LOG.warning("%s: %s", self._otherwise, said)
             self._said = said

@@ -15,13 +15,13 @@ are there, so a driver that was started again leaves no gap.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from plait.errors import PlaitError
 from plait.files.history_log import HistoryWriter
+from plait.files.stores import store_at
 from plait.hosts.spark.clerk_files import HISTORY, QUESTION, SINK, past_batch, question_of
 from plait.hosts.spark.joins import Made, pin, unpin
 from plait.hosts.spark.locks import lock_on
@@ -69,14 +69,11 @@ class Clerk:
             return False
         self._heard = now
         self._lock.take()
-        if self._history is None:
-            self._write(QUESTION, question_of(self._join).to_json())
-            if self._join.interval:
-                self._write(SINK, sealed({"interval": self._join.interval}))
-            self._history = HistoryWriter(Path(self._join.control.folder, HISTORY))
-        news = self._write_history(query, self._history)
-        for name, request in waiting:
-            self._requests.answer(name, self._answer(query, request))
+        try:
+            news = self._write(query)
+        finally:  # who asks is answered, also where nothing can be written down
+            for name, request in waiting:
+                self._requests.answer(name, self._answer(query, request))
         if self._once and self._everywhere(query, self._once):
             self._once = 0
             unpin(self._join, query)
@@ -94,13 +91,28 @@ class Clerk:
 
     # -- history
 
-    def _write(self, name: str, text: str) -> None:
-        """Write a file of the control directory, unless it is there already."""
-        path = Path(self._join.control.folder, name)
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            new = path.with_name(f"new-{name}-{os.getpid()}")
-            new.write_text(text, encoding="utf-8")
-            new.replace(path)
+    def _write(self, query: str) -> bool:
+        """Write down what was asked, and the batches that have ended; whether there were any."""
+        if self._history is not None:
+            return self._write_history(query, self._history)
+        try:
+            self._write_once(QUESTION, question_of(self._join).to_json())
+            if self._join.interval:
+                self._write_once(SINK, sealed({"interval": self._join.interval}))
+        finally:
+            self._history = HistoryWriter(Path(self._join.control.folder, HISTORY))
+            news = self._write_history(query, self._history)
+        return news
+
+    def _write_once(self, name: str, text: str) -> None:
+        """Write a file of the control directory, unless it says that already."""
+        store, raw = store_at(self._join.control.folder), text.encode()
+        try:
+            there = store.read(name)
+        except OSError:
+            there = b""
+        if there != raw:
+            store.write(name, raw)
 
     def _write_history(self, query: str, history: HistoryWriter) -> bool:
         control = self._join.control

@@ -40,8 +40,10 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from plait.adapt.events import Event
 from plait.errors import CheckpointMismatch, SourceError
+from plait.files.drafts import writing
 from plait.files.event_log import event_lines, parsed_events, read_events, write_events
-from plait.files.private import is_private, make_private, plain, remove_private
+from plait.files.private import is_private, make_private, remove_private
+from plait.files.regular import folder_below, plain
 from plait.files.sinks import file_name
 from plait.files.stores import FileStore, RemoteStore, is_remote, store_at
 from plait.hosts.spark.damage import local_path
@@ -66,6 +68,7 @@ _LARGE_EVENT = 1 << 16
 _EPOCHS = "epochs"
 EVENTS = "events"
 _BALANCE = "balance"
+BALANCE = f"{_BALANCE}.jsonl"
 _REPORT = re.compile(r"[0-9]+-[0-9]+\.json")
 
 
@@ -160,7 +163,7 @@ class Control:
             found = json.loads(raw).get("id")
         except FileNotFoundError:
             found = None
-        except (OSError, ValueError):
+        except (OSError, ValueError, AttributeError, RecursionError):
             return
         if found == query and self.remote:
             _PLACED.add((self.folder, query))
@@ -178,6 +181,11 @@ class Control:
     def tell(self, name: str, text: str) -> None:
         """Write a file for who looks at a remote directory, when the store has time."""
         requests().leave(lambda: self._store.write(name, text.encode()))
+
+    def keep(self, name: str, text: str) -> None:
+        """Write a file of a local directory, whole and durably, or say what is in the way."""
+        with writing(Path(self.folder, name)):
+            self._store.write(name, text.encode(), durable=True)
 
     # -- reports
 
@@ -212,13 +220,7 @@ class Control:
                 self._later(lambda: self._store.write(name, raw))
             return
         path = Path(self.folder, EVENTS, f"{report.processor}.jsonl")
-        before = path.stat().st_size if path.exists() else 0
-        try:
-            write_events(report.events, path, os.urandom(4).hex())
-        except OSError:
-            with suppress(OSError):
-                os.truncate(path, before)  # a line that was cut off would spoil the next one
-            raise
+        write_events(report.events, path, os.urandom(4).hex(), Path(self.folder))
 
     def reports(self, query: str, batch: int) -> list[Report]:
         """The reports of a batch, as far as they can be read."""
@@ -267,8 +269,9 @@ class Control:
         if self.remote:
             return list(self._names(query))
         try:
-            names = os.listdir(Path(self.folder, _reports(query)))
-        except OSError:
+            with folder_below(Path(self.folder), _reports(query)) as handle:
+                names = os.listdir(handle)
+        except (OSError, ValueError):
             return []
         return [name for name in names if _REPORT.fullmatch(name)]
 
@@ -342,22 +345,31 @@ class Control:
     def newest_query(self) -> str | None:
         """The id of the query that has reported last, if any has."""
         if self.remote:  # where folders have no time, Spark tells whose checkpoint it is
-            with suppress(OSError, ValueError, AttributeError):
+            with suppress(OSError, ValueError, AttributeError, RecursionError):
                 told = json.loads(store_at(self.checkpoint).read("metadata")).get("id")
                 return str(told) if told else None
             return None
         try:
-            found = list(Path(self.folder, "reports").iterdir())
-            return max(found, key=lambda f: f.stat().st_mtime).name if found else None
+            with folder_below(Path(self.folder), "reports") as handle, os.scandir(handle) as found:
+                times = {
+                    entry.name: entry.stat(follow_symlinks=False).st_mtime
+                    for entry in found
+                    if entry.is_dir(follow_symlinks=False)
+                }
         except OSError:
             return None
+        return max(times, key=lambda name: times[name], default=None)
 
     def knows(self, query: str) -> bool:
         """Whether a query has reported here."""
         return bool(self._names(query)) if self.remote else self._has_reports(query)
 
     def _has_reports(self, query: str) -> bool:
-        return Path(self.folder, _reports(query)).is_dir()
+        try:
+            with folder_below(Path(self.folder), _reports(query)):
+                return True
+        except (OSError, ValueError):
+            return False
 
     # -- the store
 
@@ -384,18 +396,18 @@ class Control:
     @property
     def tables(self) -> Tables:
         """The routing tables."""
-        return Tables(store_at(f"{self.folder}/tables"))
+        return Tables(store_at(self.folder, "tables"))
 
     @property
     def transfers(self) -> StoredTransfers:
         """Groups on their way."""
-        return StoredTransfers(store_at(f"{self.folder}/transfer"))
+        return StoredTransfers(store_at(self.folder, "transfer"))
 
     def write_balance(self, events: Iterable[Event], batch: int) -> None:
         """Add what the distribution manager did after a batch to its log."""
         told = [replace(e, batch=batch, processor=-1) for e in events]
         if not self.remote:
-            write_events(told, self._balance)
+            write_events(told, self._balance, below=Path(self.folder))
         elif told:  # where nothing can be added to a file, there are several
             name = f"{_BALANCE}/{batch:08}-{os.urandom(4).hex()}.jsonl"
             self._store.write(name, event_lines(told).encode())
@@ -404,16 +416,18 @@ class Control:
         """The last things that the distribution manager did, as far as they can be read."""
         try:
             if not self.remote:
-                return tuple(read_events(self._balance, most * _LARGE_EVENT)[-most:])
+                here = Path(self.folder)
+                return tuple(read_events(self._balance, most * _LARGE_EVENT, here, [])[-most:])
             files = sorted(self._store.names(_BALANCE).items(), key=lambda f: (f[0][:8], f[1]))
-            texts = [self._store.read(f"{_BALANCE}/{name}").decode() for name, _ in files[-most:]]
-            return tuple(parsed_events("".join(texts), _BALANCE)[-most:])
-        except (OSError, UnicodeDecodeError, SourceError):
+            raws = [self._store.read(f"{_BALANCE}/{name}") for name, _ in files[-most:]]
+            texts = [raw.decode("utf-8", "replace") for raw in raws]
+            return tuple(parsed_events("".join(texts), _BALANCE, [])[-most:])
+        except (OSError, SourceError):
             return ()
 
     @property
     def _balance(self) -> Path:
-        return Path(self.folder, f"{_BALANCE}.jsonl")
+        return Path(self.folder, BALANCE)
 
     def table(self, batch: int | None) -> Table | None:
         """The table of a batch; None is the one that the checkpoint began with.
@@ -447,7 +461,7 @@ class Control:
     @property
     def decisions(self) -> Decisions:
         """What the driver has decided."""
-        return Decisions(store_at(f"{self.folder}/{_EPOCHS}"))
+        return Decisions(store_at(self.folder, _EPOCHS))
 
     def decided(self, query: Query) -> tuple[Epoch | None, list[str]]:
         """The newest epoch that can be read, and what is wrong with those that are newer.

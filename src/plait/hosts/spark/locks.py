@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from plait.errors import MoveError
+from plait.files.regular import open_below
 from plait.files.stores import FileStore, store_at
 from plait.hosts.spark.control import Control
 
@@ -52,7 +53,8 @@ class FileLock:
         if self._handle >= 0:
             return
         # Open for reading only: it must not keep a disk from being made read-only.
-        handle = os.open(self._path, os.O_RDONLY | os.O_CREAT, 0o600)
+        flags = os.O_RDONLY | os.O_CREAT
+        handle = open_below(self._path.parent, self._path.name, flags, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plait.errors import PlaitError, StorageError
+from plait.files.stores import LocalStore, problem
 from plait.node.requests import PlanAnswer, PlanRequest
 
 _NAME = re.compile(r"([0-9a-f]{32})\.json")
+_REQUESTS, _ANSWERS = "requests", "answers"
 _KEPT = 64
 """Answers that are kept."""
 
@@ -31,74 +33,58 @@ class PlanRequests:
     def ask(self, request: PlanRequest) -> str:
         """Write a request down; its name."""
         name = os.urandom(16).hex()
-        _write(self._requests / f"{name}.json", request.to_json())
+        self._write(f"{_REQUESTS}/{name}.json", request.to_json())
         return name
 
     def waiting(self) -> list[tuple[str, PlanRequest | None]]:
         """The requests that have no answer yet, the oldest first; None is one without meaning."""
         found: list[tuple[float, str, PlanRequest | None]] = []
-        for name in _names(self._requests):
-            path = self._requests / f"{name}.json"
+        for name, when in self._names(_REQUESTS).items():
             try:
-                asked, when = path.read_text(encoding="utf-8"), path.stat().st_mtime
+                asked = self._store.read(f"{_REQUESTS}/{name}.json").decode("utf-8")
+                found.append((when, name, PlanRequest.from_json(asked)))
             except FileNotFoundError:
                 continue
-            except (OSError, ValueError):
-                asked, when = "", 0.0
-            try:
-                found.append((when, name, PlanRequest.from_json(asked)))
-            except PlaitError:
+            except (OSError, ValueError, PlaitError):
                 found.append((when, name, None))
         return [(name, request) for _, name, request in sorted(found, key=lambda f: f[:2])]
 
     def answer(self, name: str, answer: PlanAnswer | None) -> None:
         """Answer a request, and remove it; None only removes it."""
         if answer is not None:
-            _write(self._answers / f"{name}.json", answer.to_json())
-        (self._requests / f"{name}.json").unlink(missing_ok=True)
+            self._write(f"{_ANSWERS}/{name}.json", answer.to_json())
+        self._store.delete(f"{_REQUESTS}/{name}.json")
         for old, _ in self.answers()[_KEPT:]:
-            (self._answers / f"{old}.json").unlink(missing_ok=True)
+            self._store.delete(f"{_ANSWERS}/{old}.json")
 
     def answers(self) -> list[tuple[str, PlanAnswer]]:
         """What was answered, the newest first, as far as it can be read."""
         found = []
-        for name in _names(self._answers):
+        for name in self._names(_ANSWERS):
             try:
-                text = (self._answers / f"{name}.json").read_text(encoding="utf-8")
+                text = self._store.read(f"{_ANSWERS}/{name}.json").decode("utf-8")
                 found.append((name, PlanAnswer.from_json(text)))
             except (OSError, ValueError, PlaitError):
                 continue
         return sorted(found, key=lambda f: (-f[1].at, -f[1].epoch))
 
     @property
-    def _requests(self) -> Path:
-        return self.control / "requests"
+    def _store(self) -> LocalStore:
+        return LocalStore(self.control)
 
-    @property
-    def _answers(self) -> Path:
-        return self.control / "answers"
+    def _names(self, folder: str) -> dict[str, float]:
+        """The files in a folder that have the name of a request, and when they were written."""
+        try:
+            found = self._store.names(folder)
+        except OSError:
+            return {}
+        return {match[1]: when for name, when in found.items() if (match := _NAME.fullmatch(name))}
 
-
-def _names(folder: Path) -> list[str]:
-    try:
-        found = [_NAME.fullmatch(name) for name in os.listdir(folder)]
-    except OSError:
-        return []
-    return [match[1] for match in found if match]
-
-
-def _write(path: Path, text: str) -> None:
-    new = path.with_name(f"new-{os.getpid()}-{os.urandom(4).hex()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with new.open("x", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-    except OSError as error:
-        new.unlink(missing_ok=True)
-        raise StorageError(
-            f"{path} could not be written: {error.strerror}",
-            remedy="make room, or make the folder writable, and ask again",
-        ) from error
+    def _write(self, path: str, text: str) -> None:
+        try:
+            self._store.write(path, text.encode(), durable=True)
+        except OSError as error:
+            raise StorageError(
+                f"{self.control / path} could not be written: {problem(error)}",
+                remedy="make room, or make the folder writable, and ask again",
+            ) from error

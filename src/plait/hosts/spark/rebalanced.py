@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from plait.errors import CheckpointDamaged, PlaitError
-from plait.files.drafts import write_whole
+from plait.files.regular import read_below
+from plait.files.stores import LARGEST
 from plait.hosts.spark.control import Control
 from plait.hosts.spark.murmur3 import murmur3
 from plait.node.sealed import sealed, unsealed
@@ -58,7 +59,7 @@ class Rebalanced:
 
 def ask(control: Control, partitions: int) -> None:
     """Let a join have so many processors from its next start on."""
-    write_whole(Path(control.folder, _ASKED), sealed({"partitions": partitions}))
+    control.keep(_ASKED, sealed({"partitions": partitions}))
 
 
 def asked_partitions(control: Control) -> int | None:
@@ -67,7 +68,7 @@ def asked_partitions(control: Control) -> int | None:
     given = _read(path)
     try:
         return None if given is None else int(given["partitions"])
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, ArithmeticError) as error:
         raise _damaged(path, error) from error
 
 
@@ -87,7 +88,7 @@ def rebalanced(control: Control, began: Table, keys: Sequence[int]) -> Rebalance
     held = Counter(p for place in table.places for p in place)
     found = Rebalanced(*seated(before.keys, wanted, held))
     _move(control, table, found)
-    write_whole(Path(control.folder, _FOUND), sealed(asdict(found)))
+    control.keep(_FOUND, sealed(asdict(found)))
     return found
 
 
@@ -107,13 +108,13 @@ def _found(control: Control) -> Rebalanced | None:
     given = _read(path)
     try:
         return None if given is None else Rebalanced.of(given)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, ArithmeticError) as error:
         raise _damaged(path, error) from error
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        return unsealed(path.read_text(encoding="utf-8"))
+        return unsealed(read_below(path.parent, path.name, LARGEST).decode("utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, PlaitError) as error:

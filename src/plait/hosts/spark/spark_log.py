@@ -10,13 +10,18 @@ import json
 
 from plait.files.stores import FileStore
 
+_FAR = 253402300800.0
+"""The year 10000, in seconds: no batch has begun then."""
+
 
 def batch_times(checkpoint: FileStore, batch: int) -> tuple[float, float]:
     """When a batch began, in seconds since 1970, and the seconds that it took; 0 is unknown."""
     try:
         _, about, *_ = checkpoint.read(f"offsets/{batch}").decode("utf-8").split("\n")
         began = float(json.loads(about)["batchTimestampMs"]) / 1000
-    except (OSError, ValueError, KeyError, TypeError):
+        if not 0 <= began < _FAR:
+            return 0.0, 0.0
+    except (OSError, ValueError, KeyError, TypeError, ArithmeticError, RecursionError):
         return 0.0, 0.0
     try:
         ended = checkpoint.names("commits").get(str(batch), began)

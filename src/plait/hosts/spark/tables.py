@@ -115,7 +115,7 @@ class StoredTransfers:
         """One of them, or TransferDamaged."""
         name = f"{move}-{sender}-{number}"
         try:
-            return self.store.read(name)
+            return self.store.read(name, None)
         except OSError as error:
             raise TransferDamaged(
                 f"{self.store.root}/{name} cannot be read: {problem(error)}", remedy=_PUT_BACK

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from plait.errors import CheckpointDamaged, CheckpointMismatch, PlaitError
-from plait.files.drafts import write_whole
+from plait.files.regular import read_below
+from plait.files.stores import LARGEST
 from plait.hosts.spark.checkpoint import is_checkpoint
 from plait.hosts.spark.control import Control, controls_in
 from plait.hosts.spark.damage import local_path
@@ -56,8 +57,7 @@ def agreed(control: Control, stored: str, asked: Contract, code: str | None) -> 
     remedies = [f"to_df(..., upgrade={wish.code!r})"]
     if not (control.temporary or control.remote):
         with suppress(OSError, PlaitError):  # then there is no more than the error
-            Path(control.folder).mkdir(parents=True, exist_ok=True)
-            write_whole(Path(control.folder, _ASKED), _to_json(wish))
+            control.keep(_ASKED, _to_json(wish))
             remedies.insert(0, f"plait upgrade {Path(control.folder).parents[1]}")
     if wish.refused:
         check_contract(stored, asked)
@@ -101,7 +101,7 @@ def _wish(control: Control) -> Wish:
 
 def agree(control: Control, wish: Wish) -> None:
     """Agree to a change."""
-    write_whole(Path(control.folder, _AGREED), sealed({"code": wish.code}))
+    control.keep(_AGREED, sealed({"code": wish.code}))
 
 
 def is_agreed(control: Control, wish: Wish) -> bool:
@@ -118,7 +118,7 @@ def _read(control: Control, name: str) -> Mapping[str, Any]:
         return {}
     path = Path(control.folder, name)
     try:
-        return unsealed(path.read_text(encoding="utf-8"))
+        return unsealed(read_below(path.parent, path.name, LARGEST).decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, PlaitError) as error:
