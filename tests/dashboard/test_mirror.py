@@ -143,3 +143,16 @@ def test_a_report_of_a_checkpoint_in_a_store(store: MemoryStore, tmp_path: Path)
     out = tmp_path / "report.html"
     write_report(URL, out, overwrite=False)
     assert "<svg" in out.read_text()
+
+
+def test_no_name_of_an_object_leads_out_of_the_copy(store: MemoryStore, tmp_path: Path) -> None:
+    put(store, f"{BASE}/plait/../question.json", b"{}")
+    put(store, f"{JOIN}/reports/../00000000/59-9.json", b"{}")
+    for folder in ("tables", "epochs", "events", "balance"):
+        put(store, f"{JOIN}/{folder}/..", b"x\n")
+    mirror = Mirror(URL, tmp_path / "far" / "copy")
+    assert mirror.joins == ["join"]
+    assert not MirrorWatcher(mirror, "join").settled().notes
+    copied = {p.relative_to(tmp_path).parts[:3] for p in tmp_path.rglob("*") if p.is_file()}
+    assert {parts[:2] for parts in copied} == {("far", "copy")}
+    assert {parts[2] for parts in copied} <= {"plait", "commits", "offsets"}

@@ -6,7 +6,8 @@ the last few batches; where there is no history, it makes one of the reports tha
 batches each time. So opening a query that has run for weeks takes as long as opening a new one.
 
 *Invariants.* Nothing is written, no lock is taken, nothing but files is needed: neither Spark nor
-the driver. What cannot be read is left out and told in `notes`.
+the driver. What cannot be read is left out and told in `notes`. What else goes wrong makes contents
+`stale` and ends nothing (`refreshed`).
 """
 
 from __future__ import annotations
@@ -28,10 +29,14 @@ from plait.errors import PlaitError, SourceError
 from plait.files.event_log import read_events
 from plait.files.history_log import HistoryReader
 from plait.files.mailboxes import is_mailbox
+from plait.files.regular import folder_below, open_below, read_below
+from plait.files.stores import LARGEST
 from plait.hosts.spark.clerk_files import HISTORY, QUESTION, past_batch
-from plait.hosts.spark.control import Control, controls_in
+from plait.hosts.spark.control import BALANCE, EVENTS, Control, controls_in
+from plait.hosts.spark.decisions import reason_of
 from plait.hosts.spark.plan_requests import PlanRequests
 from plait.node.epochs import Epoch
+from plait.node.fields import wrong_field
 from plait.node.history import Past
 from plait.node.question import Question
 from plait.node.report import Report
@@ -48,6 +53,9 @@ _BACK = 16
 """Batches whose reports are read at once where there is no history."""
 _TAIL = 1 << 16
 """Bytes of an event log that are read the first time."""
+_NEW = 1 << 22
+"""Bytes of an event log that are read at once later."""
+_LONGEST_REASON = 300
 _FIRST = 1 << 20
 """The same of the history; the rest follows with the second look."""
 
@@ -94,6 +102,8 @@ class Contents:
     notes: Sequence[str] = ()
     sites: SitesRead | None = None
     """What is known of a join over sites; then there is nothing else."""
+    stale: str = ""
+    """Why nothing newer could be read, if that is so."""
 
     @property
     def query(self) -> Query | None:
@@ -125,6 +135,16 @@ class Watching(Protocol):
 
     def settled(self) -> Contents:
         """Everything there is."""
+
+
+def refreshed(watcher: Watching) -> Contents:
+    """Read what is new; if that fails for whatever reason, what was read last, with the reason."""
+    try:
+        return watcher.refresh()
+    except Exception as error:
+        known = isinstance(error, PlaitError | OSError)
+        reason = str(error) if known else f"{type(error).__name__}: {error}"
+        return replace(watcher.contents, stale=reason[:_LONGEST_REASON])
 
 
 def watch_checkpoint(place: Path) -> list[Watching]:
@@ -167,9 +187,12 @@ class Watcher:
         self._after: list[Past] = []
         """Batches that the history does not tell yet."""
         self._gathered = _Gathered()
-        self._ends: dict[Path, int] = {}
+        self._ends: dict[str, int] = {}
+        """How far each log was read."""
         self._beliefs: dict[int, Belief] = {}
         self._balance: list[Event] = []
+        self._skipped: dict[str, list[str]] = {}
+        """What could not be read, by where it is."""
         self.trouble: tuple[str, ...] = ()
         """What keeps the directory from being up to date."""
 
@@ -194,6 +217,7 @@ class Watcher:
         epoch, notes = (None, []) if query is None else control.decisions.look(query)
         table, trouble = self._table()
         requests = PlanRequests(self._folder)
+        unread = [note for told in self._skipped.values() for note in told]
         found = replace(
             last,
             read=time.time(),
@@ -210,7 +234,7 @@ class Watcher:
             epoch=epoch,
             waiting=tuple(requests.waiting()),
             answers=tuple(requests.answers()),
-            notes=(*self.trouble, *notes, *trouble),
+            notes=(*self.trouble, *notes, *trouble, *self._history.notes, *unread),
         )
         if _what_matters(found) != _what_matters(last):
             found = replace(found, version=last.version + 1)
@@ -229,11 +253,18 @@ class Watcher:
 
     def _question(self) -> Question | None:
         """What the driver wrote down, or what the beginning of a log tells."""
-        with suppress(OSError, ValueError, PlaitError):
-            return Question.from_json((self._folder / QUESTION).read_text(encoding="utf-8"))
-        for log in sorted((self._folder / "events").glob("*.jsonl"))[:1]:
-            with suppress(OSError, ValueError, KeyError, PlaitError), log.open("rb") as file:
-                given = json.loads(file.readline())
+        told = self._skipped[QUESTION] = []
+        try:
+            raw = read_below(self._folder, QUESTION, LARGEST)
+            return Question.from_json(raw.decode("utf-8"))
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, PlaitError) as error:
+            told.append(f"the question {self._folder / QUESTION} is skipped: {reason_of(error)}")
+        for name in sorted(self._logs())[:1]:
+            with suppress(OSError, ValueError, LookupError, TypeError, RecursionError, PlaitError):
+                with open(open_below(self._folder, f"{EVENTS}/{name}"), "rb") as file:
+                    given = json.loads(file.readline(LARGEST))
                 given.pop("attempt", None)
                 begun = started([Event.from_dict(given)])
                 return Question(
@@ -255,7 +286,16 @@ class Watcher:
         ended = self.control.last_ended(running, processors or len(before[-1][1]) if before else 1)
         there = [n for n in numbers if ended is None or n <= ended][-_RECENT:]
         known = dict(before)
-        found = [(n, known.get(n) or self.control.reports(running, n)) for n in there]
+        found: list[tuple[int, Sequence[Report]]] = []
+        for number in there:
+            place = f"reports {number}"
+            if number not in known or place in self._skipped:
+                known[number], told = self.control.read_reports(running, number)
+                self._skipped |= {place: told} if told else {}
+            found.append((number, known[number]))
+        for place in [p for p in self._skipped if p.startswith("reports ")]:
+            if int(place.removeprefix("reports ")) not in there:
+                del self._skipped[place]
         return tuple((n, reports) for n, reports in found if reports)
 
     def _lines(self, running: str, recent: Sequence[int]) -> list[Past]:
@@ -288,51 +328,65 @@ class Watcher:
 
     def _believe(self) -> None:
         """Take in what was compared since the last time."""
-        try:
-            names = os.listdir(self._folder / "events")
-        except OSError:
-            return
-        for name in names:
-            path = self._folder / "events" / name
-            if not name.endswith(".jsonl"):
-                continue
-            for line in reversed(self._new_lines(path)):
+        for name in self._logs():
+            for line in reversed(self._new_lines(f"{EVENTS}/{name}")):
                 if b'"compared"' in line and (belief := _belief(line)) is not None:
                     self._beliefs[belief[0]] = belief[1]
                     break
 
-    def _new_lines(self, path: Path) -> list[bytes]:
+    def _logs(self) -> list[str]:
+        """The names of the event logs."""
+        try:
+            with folder_below(self._folder, EVENTS) as handle:
+                return [name for name in os.listdir(handle) if name.endswith(".jsonl")]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            told = f"the logs in {self._folder / EVENTS} are skipped: {reason_of(error)}"
+            self._skipped[EVENTS] = [told]
+            return []
+
+    def _new_lines(self, place: str) -> list[bytes]:
         """The whole lines of a log since the last time; the first time, those at its end."""
-        with suppress(OSError):
-            size = path.stat().st_size
-            end = self._ends.get(path)
-            if end is None or size < end:
-                end = max(0, size - _TAIL)
-            if size == end:
-                return []
-            with path.open("rb") as log:
-                log.seek(end)
-                new = log.read(size - end)
-            whole = new[: new.rfind(b"\n") + 1]
-            self._ends[path] = end + len(whole)
-            return whole.splitlines()
-        return []
+        try:
+            with open(open_below(self._folder, place), "rb") as log:
+                size = os.fstat(log.fileno()).st_size
+                end = self._ends.get(place)
+                if end is None or size < end:
+                    end = max(0, size - _TAIL)
+                begin = max(end, size - _NEW)
+                log.seek(begin)
+                new = log.read(size - begin)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            told = f"the log {self._folder / place} is skipped: {reason_of(error)}"
+            self._skipped[place] = [told]
+            return []
+        self._skipped.pop(place, None)
+        whole = new[: new.rfind(b"\n") + 1]
+        self._ends[place] = begin + len(whole)
+        return whole.splitlines()
 
     def _balance_events(self) -> bool:
         """Take in what the distribution manager did; whether there was something."""
-        path = self._folder / "balance.jsonl"
-        with suppress(OSError, SourceError):
-            size = path.stat().st_size
-            if size != self._ends.get(path, 0):
-                self._ends[path] = size
-                self._balance = read_events(path, 4 * _TAIL)
+        path = self._folder / BALANCE
+        with suppress(FileNotFoundError):
+            size = os.stat(path, follow_symlinks=False).st_size
+            if size != self._ends.get(BALANCE):
+                self._ends[BALANCE] = size
+                told = self._skipped[BALANCE] = []
+                try:
+                    self._balance = read_events(path, 4 * _TAIL, self._folder, told)
+                except SourceError as error:
+                    told.append(error.message)
                 return True
         return False
 
     def _table(self) -> tuple[Table | None, list[str]]:
         try:
             return self.control.tables.newest(), []
-        except PlaitError as error:
+        except (PlaitError, OSError) as error:
             return None, [str(error)]
 
 
@@ -372,7 +426,9 @@ def _belief(line: bytes) -> tuple[int, Belief] | None:
         if given["event"] != "compared":
             return None
         belief = Belief(given["batch"], given["time"], given["statistics"], given["standing"])
-        return int(given["processor"]), belief
+        told = {"batch": belief.batch, "time": belief.time, "processor": given["processor"]}
+        of_types = isinstance(belief.statistics, dict) and isinstance(belief.standing, dict)
+        return (given["processor"], belief) if of_types and not wrong_field(Event, told) else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 

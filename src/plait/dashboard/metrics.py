@@ -9,6 +9,7 @@ serve them; a query that has ended keeps its last values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from threading import Lock
 from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -17,7 +18,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from plait.dashboard.contents import Contents, Watching
+from plait.dashboard.contents import Contents, Watching, refreshed
 from plait.dashboard.load_view import load_view
 from plait.node.report import Report
 
@@ -36,7 +37,11 @@ class QueryMetrics(Collector):
         families: dict[str, Metric] = {}
         for contents in self._found:
             labels = (contents.name, contents.running)
-            for kind, name, text, more, values in _metrics(contents):
+            try:
+                told = list(_metrics(contents))
+            except Exception:  # whatever it is, other joins and this one's next batch are told
+                told = [_stale(True)]
+            for kind, name, text, more, values in told:
                 if name not in families:
                     families[name] = kind(name, text, labels=(*_LABELS, *more))
                 for extra, value in values:
@@ -52,14 +57,16 @@ def exposition(found: Sequence[Contents]) -> bytes:
 
 
 class WatchingMetrics(Collector):
-    """The same, read anew whenever somebody asks."""
+    """The same, read anew whenever somebody asks, for one after the other."""
 
     def __init__(self, watchers: Sequence[Watching]) -> None:
         self._watchers = watchers
+        self._turn = Lock()
 
     def collect(self) -> Iterable[Metric]:
         """All metrics as they are now."""
-        return QueryMetrics([watcher.refresh() for watcher in self._watchers]).collect()
+        with self._turn:
+            return QueryMetrics([refreshed(watcher) for watcher in self._watchers]).collect()
 
 
 _Values = Iterable[tuple[Sequence[object], float]]
@@ -69,6 +76,7 @@ _Family = tuple[Any, str, str, tuple[str, ...], _Values]
 def _metrics(contents: Contents) -> Iterator[_Family]:
     gauge = GaugeMetricFamily
     last, latest = contents.last, sorted(contents.latest.values(), key=lambda r: r.processor)
+    yield _stale(bool(contents.stale))
     if last is None:
         return
     yield gauge, "plait_batch", "Number of the last batch that has ended.", (), [((), last.last)]
@@ -86,6 +94,11 @@ def _metrics(contents: Contents) -> Iterator[_Family]:
     yield from _totals(latest)
     yield from _processors(contents, latest)
     yield from _decisions(contents)
+
+
+def _stale(stale: bool) -> _Family:
+    text = "Whether nothing newer can be read of the query."
+    return GaugeMetricFamily, "plait_stale", text, (), [((), float(stale))]
 
 
 def _totals(latest: Sequence[Report]) -> Iterator[_Family]:

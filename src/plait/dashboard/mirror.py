@@ -24,7 +24,8 @@ from pathlib import Path
 from plait.dashboard.contents import Contents, Watcher, Watching
 from plait.errors import SourceError
 from plait.files.private import make_private, remove_private
-from plait.files.stores import RemoteStore, problem
+from plait.files.regular import append_below, plain
+from plait.files.stores import LocalStore, RemoteStore, problem
 from plait.hosts.spark.clerk_files import QUESTION
 from plait.hosts.spark.control import EVENTS, Control
 
@@ -52,7 +53,7 @@ class Mirror:
         self._added: dict[str, set[str]] = {}
         """By folder, the objects with lines of logs that are in the copy."""
         self._store.check()
-        self.joins = sorted(self._store.names("plait", files=False))
+        self.joins = sorted(filter(_is_plain, self._store.names("plait", files=False)))
         if not self.joins:
             raise SourceError(
                 f"{place} has no reports of a join",
@@ -81,7 +82,7 @@ class Mirror:
                     self._add_lines(pool, f"{here}/{EVENTS}", _log_of_events)
             # Last: a batch has ended once everything about it is there.
             self._end_batches()
-        except OSError as error:
+        except (OSError, ValueError) as error:  # Arrow's errors are both
             return (f"{self._store.url} cannot be read: {problem(error)}",)
         return ()
 
@@ -90,10 +91,10 @@ class Mirror:
         control = Control(f"{self._store.url}/{here}", True)
         if not (self.folder / here / QUESTION).exists() and QUESTION in self._store.names(here):
             yield partial(self._copy, f"{here}/{QUESTION}")
-        for query in self._store.names(f"{here}/reports", files=False):
+        for query in filter(_is_plain, self._store.names(f"{here}/reports", files=False)):
             yield from self._reports(here, control.report_places(query), f"reports/{query}")
         for folder in ("tables", "epochs"):
-            for name in self._store.names(f"{here}/{folder}"):
+            for name in filter(_is_plain, self._store.names(f"{here}/{folder}")):
                 yield partial(self._copy, f"{here}/{folder}/{name}")
 
     def _reports(
@@ -129,29 +130,20 @@ class Mirror:
         `log` says which one, by the name of the object. Those of long ago are left out, but for
         the first, which tells the question.
         """
-        names = self._store.names(folder)
+        names = {n: when for n, when in self._store.names(folder).items() if _is_plain(n)}
         known = self._added.setdefault(folder, set())
         new = sorted(names.keys() - known, key=lambda n: (_order(n), names[n]))
         wanted = new if known else new[:1] + new[1:][-_KEPT:]
         read = pool.map(self._store.read, [f"{folder}/{name}" for name in wanted])
         for name, raw in zip(wanted, read, strict=True):
-            path = (self.folder / folder).parent / log(name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("ab") as file:
-                file.write(raw)
+            append_below(self.folder, f"{Path(folder).parent}/{log(name)}", raw)
             known.add(name)
         known.update(new)
 
     def _copy(self, place: str, to: str | None = None) -> None:
         """Copy an object, whole or not at all, unless it is there."""
-        path = self.folder / (to or place)
-        if path.exists():
-            return
-        raw = self._store.read(place)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f"new-{os.urandom(4).hex()}")
-        new.write_bytes(raw)
-        new.replace(path)
+        if not (self.folder / (to or place)).exists():
+            LocalStore(self.folder).write(to or place, self._store.read(place))
 
 
 class MirrorWatcher(Watcher):
@@ -178,6 +170,14 @@ def watch_remote(place: str, *, control: bool = False) -> list[Watching]:
     atexit.register(remove_private, folder)
     mirror = Mirror(place, folder)
     return [MirrorWatcher(mirror, join) for join in mirror.joins]
+
+
+def _is_plain(name: str) -> bool:
+    """Whether an object's name can be one of a file: it may be two dots."""
+    try:
+        return bool(plain(name))
+    except ValueError:
+        return False
 
 
 def _names(folder: Path) -> list[str]:

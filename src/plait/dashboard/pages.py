@@ -11,7 +11,7 @@ from plait.dashboard.contents import Contents
 from plait.dashboard.markup import Child, Markup, page, tag
 from plait.dashboard.numbers import instant, processors, seconds, short, size
 from plait.dashboard.preview import PlanPreview
-from plait.dashboard.sections import Looking, section
+from plait.dashboard.sections import Looking, drawn, section
 from plait.dashboard.sites_sections import sites_parts
 from plait.node.requests import PlanAnswer, PlanRequest
 from plait.plan.migration import Strategy
@@ -65,7 +65,7 @@ def framed(site: ConsoleSite, contents: Contents, path: str, *parts: Child) -> M
                                 for to, text in menu]),
                     tag("nav", others, class_="joins") if len(site.joins) > 1 else None,
                     tag("span", contents.folder, class_="where"),
-                    sections.status(contents),
+                    drawn(sections.status, contents),
                     class_="bar",
                 ),
             ),
@@ -82,12 +82,12 @@ def overview(site: ConsoleSite, contents: Contents, looking: Looking) -> Markup:
         site,
         contents,
         "/",
-        sections.tiles(contents),
-        sections.graph(contents, looking),
-        sections.plans(contents, looking),
-        sections.timeline(contents, looking),
-        sections.decisions(contents, looking, _FEW),
-        sections.notes(contents),
+        drawn(sections.tiles, contents),
+        drawn(sections.graph, contents, looking),
+        drawn(sections.plans, contents, looking),
+        drawn(sections.timeline, contents, looking),
+        drawn(sections.decisions, contents, looking, _FEW),
+        drawn(sections.notes, contents),
     )
 
 
@@ -97,8 +97,8 @@ def decisions_page(site: ConsoleSite, contents: Contents, looking: Looking) -> M
         site,
         contents,
         "/decisions",
-        sections.timeline(contents, looking),
-        sections.decisions(contents, looking, _MANY),
+        drawn(sections.timeline, contents, looking),
+        drawn(sections.decisions, contents, looking, _MANY),
     )
 
 
@@ -108,9 +108,9 @@ def processors_page(site: ConsoleSite, contents: Contents) -> Markup:
         site,
         contents,
         "/processors",
-        sections.groups(contents),
-        sections.loads(contents, Looking()),
-        sections.streams(contents),
+        drawn(sections.groups, contents),
+        drawn(sections.loads, contents, Looking()),
+        drawn(sections.streams, contents),
     )
 
 
@@ -133,10 +133,10 @@ def control_page(site: ConsoleSite, contents: Contents, form: Form) -> Markup:
         site,
         contents,
         "/control",
-        _form(site, contents, form),
-        None if form.preview is None else _preview(form.preview),
-        _asked(contents),
-        sections.plans(contents, Looking(live=False), "six"),
+        drawn(_form, site, contents, form),
+        None if form.preview is None else drawn(_preview, form.preview),
+        drawn(_asked, contents),
+        drawn(sections.plans, contents, Looking(live=False), "six"),
     )
 
 

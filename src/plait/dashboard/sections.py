@@ -5,7 +5,7 @@ They know nothing of servers: the same parts make up the console and the report.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from plait.dashboard.contents import Contents
@@ -63,11 +63,25 @@ def section(name: str, title: str, *children: Child, kind: str = "", aside: Chil
     return tag("section", head, *children, id=name, class_=kind or None)
 
 
+def drawn(part: Callable[..., Markup | None], *given: object) -> Markup | None:
+    """A part of a page. One that cannot be drawn says so in its place, and the others are shown."""
+    try:
+        return part(*given)
+    except Exception as error:
+        name = part.__name__.strip("_")
+        said = f"This part cannot be drawn ({type(error).__name__}: {error})."
+        return section(name, name.capitalize(), tag("p", said, class_="said bad"))
+
+
 # -- the top of the page
 
 
 def status(contents: Contents) -> Markup:
     """Whether the query runs, as far as its files tell."""
+    if contents.stale:
+        since = f"since {instant(contents.read)} UTC" if contents.read else "yet"
+        said = f"not refreshed {since}: {contents.stale}"
+        return tag("span", said, class_="badge warn long", id="status")
     if contents.sites is not None:
         steps = sum(site.steps for site in contents.sites.progress.sites.values())
         said = f"{contents.sites.progress.results:,} results in {steps:,} steps"

@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from plait.dashboard.access import HEADERS, Keys, judge
-from plait.dashboard.contents import Contents, Watching
+from plait.dashboard.contents import Contents, Watching, refreshed
 from plait.dashboard.metrics import CONTENT_TYPE, exposition
 from plait.dashboard.pages import (
     ConsoleSite,
@@ -48,7 +48,11 @@ from plait.node.requests import PlanRequest
 
 _EVERY = 0.5
 """Seconds between two looks at the files."""
+_LONG_AGO = 30.0
+"""Seconds after which a page says that nothing was read since."""
 _LONGEST_FORM = 1 << 16
+_JOIN = "plait-join"
+"""The cookie with the number of the join that somebody looks at."""
 _STATIC = {
     "style.css": "text/css",
     "console.js": "text/javascript",
@@ -62,17 +66,19 @@ _REFUSED = {
 
 
 class Refreshing:
-    """Reads control directories again and again, in a thread of its own."""
+    """Reads control directories again and again, in a thread of its own, whatever happens."""
 
     def __init__(self, watchers: Sequence[Watching]) -> None:
         self.watchers = watchers
+        self.version = 0
+        """Another number whenever something is new."""
+        self._found = [watcher.contents for watcher in watchers]
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="plait-console", daemon=True)
 
     def start(self) -> None:
         """Begin; when this returns, everything was read once."""
-        for watcher in self.watchers:
-            watcher.refresh()
+        self._read()
         self._thread.start()
 
     def stop(self) -> None:
@@ -82,14 +88,21 @@ class Refreshing:
 
     def _run(self) -> None:
         while not self._end.wait(_EVERY):
-            for watcher in self.watchers:
-                with suppress(OSError):
-                    watcher.refresh()
+            self._read()
 
-    @property
-    def version(self) -> int:
-        """Another number whenever something is new."""
-        return sum(watcher.contents.version for watcher in self.watchers)
+    def _read(self) -> None:
+        for i, watcher in enumerate(self.watchers):
+            found, before = refreshed(watcher), self._found[i]
+            if (found.version, found.stale) != (before.version, before.stale):
+                self.version += 1
+            self._found[i] = found
+
+    def contents(self, number: int) -> Contents:
+        """What was read last of a watcher; if that is long ago, it says so."""
+        found = self._found[number]
+        if not found.stale and found.read and time.time() - found.read > _LONG_AGO:
+            return replace(found, stale="reading it has not ended yet")
+        return found
 
 
 class Guarded:
@@ -134,7 +147,7 @@ def application(reading: Refreshing, keys: Keys, *, control: bool = False) -> AS
         Route("/decisions", pages.decisions),
         Route("/processors", pages.processors),
         Route("/control", pages.control, methods=["GET", "POST"]),
-        Route("/join/{number:int}", pages.choose),
+        Route("/join/{number}", pages.choose),
         Route("/events", pages.events),
         Route("/metrics", pages.metrics),
         Route("/static/{name}", pages.static),
@@ -150,16 +163,12 @@ class _Pages:
         self._keys = keys
         self._control = control
 
-    def _chosen(self, request: HttpRequest) -> Watching:
-        """The join that somebody looks at."""
-        number = request.cookies.get("plait-join", "0")
-        watchers = self._reading.watchers
-        return watchers[int(number) % len(watchers) if number.isdecimal() else 0]
-
     def _site(self, request: HttpRequest) -> tuple[ConsoleSite, Contents]:
-        watcher = self._chosen(request)
+        """The join that somebody looks at, and what was read of it."""
         names = [w.name for w in self._reading.watchers]
-        return ConsoleSite(names, watcher.name, self._control, self._keys.csrf), watcher.contents
+        number = _number(request.cookies.get(_JOIN, ""), len(names))
+        site = ConsoleSite(names, names[number], self._control, self._keys.csrf)
+        return site, self._reading.contents(number)
 
     async def overview(self, request: HttpRequest) -> Response:
         site, contents = self._site(request)
@@ -175,8 +184,8 @@ class _Pages:
 
     async def choose(self, request: HttpRequest) -> Response:
         response = RedirectResponse("/", status_code=303)
-        number = str(request.path_params["number"])
-        response.set_cookie("plait-join", number, httponly=True, samesite="strict")
+        number = _number(request.path_params["number"], len(self._reading.watchers))
+        response.set_cookie(_JOIN, str(number), httponly=True, samesite="strict")
         return response
 
     async def control(self, request: HttpRequest) -> Response:
@@ -225,7 +234,7 @@ class _Pages:
 
     async def metrics(self, request: HttpRequest) -> Response:
         del request
-        contents = [watcher.contents for watcher in self._reading.watchers]
+        contents = map(self._reading.contents, range(len(self._reading.watchers)))
         found = [one for one in contents if one.sites is None]
         return Response(exposition(found), media_type=CONTENT_TYPE)
 
@@ -235,6 +244,16 @@ class _Pages:
             return PlainTextResponse("there is no such file", status_code=404)
         text = files("plait.dashboard").joinpath(name).read_text(encoding="utf-8")
         return Response(text, media_type=_STATIC[name])
+
+
+def _number(given: str, many: int) -> int:
+    """The number of one of so many joins; what is none is the first.
+
+    >>> _number("1", 3), _number("7", 3), _number("9" * 5000, 3), _number("x", 3)
+    (1, 0, 0, 0)
+    """
+    found = int(given) if given.isdecimal() and len(given) < 8 else 0
+    return found if found < many else 0
 
 
 def _asked(action: str, form: Form) -> PlanRequest:

@@ -11,7 +11,7 @@ from plait.dashboard import sections
 from plait.dashboard.contents import Contents
 from plait.dashboard.markup import Child, Markup, page, style_sheet, tag
 from plait.dashboard.numbers import instant
-from plait.dashboard.sections import Looking
+from plait.dashboard.sections import Looking, drawn
 from plait.dashboard.sites_sections import sites_parts
 
 _MOST = 500
@@ -50,7 +50,7 @@ def _join(contents: Contents) -> Child:
                 tag("h1", tag("span", "≋ "), "Plait"),
                 tag("b", contents.name),
                 tag("span", contents.folder, class_="where"),
-                sections.status(contents),
+                drawn(sections.status, contents),
                 class_="bar",
             ),
         ),
@@ -63,13 +63,13 @@ def _parts(contents: Contents, looking: Looking) -> list[Child]:
     if contents.sites is not None:
         return sites_parts(contents.sites)
     return [
-        sections.tiles(contents),
-        sections.graph(contents, looking),
-        sections.plans(contents, looking),
-        sections.timeline(contents, looking),
-        sections.decisions(contents, looking, _MOST),
-        sections.groups(contents),
-        sections.loads(contents, looking),
-        sections.streams(contents),
-        sections.notes(contents),
+        drawn(sections.tiles, contents),
+        drawn(sections.graph, contents, looking),
+        drawn(sections.plans, contents, looking),
+        drawn(sections.timeline, contents, looking),
+        drawn(sections.decisions, contents, looking, _MOST),
+        drawn(sections.groups, contents),
+        drawn(sections.loads, contents, looking),
+        drawn(sections.streams, contents),
+        drawn(sections.notes, contents),
     ]
