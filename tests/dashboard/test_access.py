@@ -53,15 +53,35 @@ def test_who_may(
     token: str,
     verdict: Verdict,
 ) -> None:
-    assert judge(KEYS, method, headers, cookies, token) == verdict
+    assert judge(KEYS, method, KEYS.home, [*headers.items()], cookies, token) == verdict
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "", "/control", "/x", f"/x{KEYS.home}", KEYS.home[:-1], "//"]
+)
+def test_the_cookie_counts_at_home_only(path: str) -> None:
+    assert judge(KEYS, "GET", path, [*HERE.items()], COOKIE) == "no token"
+    assert judge(KEYS, "POST", path, [*POST.items()], COOKIE) == "no token"
+    assert judge(KEYS, "GET", path, [*HERE.items()], COOKIE, "the token") == "enter"
+    bearer = [*HERE.items(), ("authorization", "Bearer the token")]
+    assert judge(KEYS, "GET", path, bearer, {}) == "welcome"
+
+
+@pytest.mark.parametrize("more", ["evil.example", "127.0.0.1:8000"])
+def test_headers_that_come_twice_count_for_nothing(more: str) -> None:
+    twice = [*POST.items(), ("host", more)]
+    assert judge(KEYS, "POST", KEYS.home, twice, COOKIE) == "wrong host"
+    twice = [*POST.items(), ("origin", f"http://{more}")]
+    assert judge(KEYS, "POST", KEYS.home, twice, COOKIE) == "other origin"
 
 
 def test_tokens_are_new_and_what_follows_from_them_differs() -> None:
     first, second = Keys.new(1), Keys.new(1)
     assert len(first.token) >= 40 and first.token != second.token
-    assert len({first.token, first.session, first.csrf, second.session}) == 4
+    assert len({first.token, first.session, first.csrf, first.home, second.session}) == 5
     assert first.is_form(first.csrf) and not first.is_form(first.session)
     assert not first.is_token("") and not first.is_session("é")
+    assert not first.is_form("\ud800")
 
 
 def test_the_policy_lets_pages_do_nothing_but_what_they_do() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,25 +19,26 @@ Answer = tuple[int, Mapping[str, str], str]
 
 
 class Visitor:
-    """Somebody who talks to a console; with `known`, by the cookie."""
+    """Somebody who talks to a console; with `known`, at its home and by the cookie."""
 
     def __init__(self, console: Console, *, known: bool) -> None:
         self.port = console.port
         self.host = f"127.0.0.1:{console.port}"
-        self.cookie = ""
+        self.cookie, self.home = "", ""
         if known:
             address = urlsplit(console.url)
             status, headers, _ = self.get(f"{address.path}?{address.query}")
-            assert (status, headers["location"]) == (303, "/")
-            self.cookie = headers["set-cookie"].partition(";")[0]
-            assert "HttpOnly" in headers["set-cookie"]
+            home = headers["location"]
+            assert status == 303 and re.fullmatch("/[0-9a-f]{32}/", home)
+            self.cookie, self.home = headers["set-cookie"].partition(";")[0], home.rstrip("/")
+            assert "HttpOnly" in headers["set-cookie"] and f"Path={home};" in headers["set-cookie"]
             assert "samesite=strict" in headers["set-cookie"].lower()
 
     def ask(self, method: str, path: str, body: str = "", **headers: str) -> Answer:
         line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         sent = {"Host": self.host, "Cookie": self.cookie}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
-        line.request(method, path, body.encode() or None, sent)
+        line.request(method, self.home + path, body.encode() or None, sent)
         answer = line.getresponse()
         found = {name.lower(): value for name, value in answer.getheaders()}
         text = "" if found.get("content-type", "").startswith("text/event") else answer.read()
@@ -101,7 +103,8 @@ def test_pages_files_and_news(console: Console) -> None:
         assert friend.get(path)[0] == 404
     assert friend.get("/events")[1]["content-type"].startswith("text/event-stream")
     status, headers, _ = friend.get("/join/5")
-    assert status == 303 and headers["location"] == "/"
+    assert status == 303 and headers["location"] == "../"
+    assert f"Path={friend.home}/;" in headers["set-cookie"]
 
 
 def test_a_plan_is_asked_for(console: Console, checkpoint: Path) -> None:
@@ -112,7 +115,7 @@ def test_a_plan_is_asked_for(console: Console, checkpoint: Path) -> None:
     status, _, text = friend.post("/control", form)
     assert status == 200 and " CPU: " in text and not requests.waiting()
     status, headers, _ = friend.post("/control", form | {"action": "pin"})
-    assert (status, headers["location"]) == (303, "/control")
+    assert (status, headers["location"]) == (303, "control")
     ((_, asked),) = requests.waiting()
     assert asked is not None and (asked.action, asked.plan) == ("pin", plan)
     assert friend.post("/control", form | {"action": "release"})[0] == 303
@@ -148,3 +151,91 @@ def test_without_control_nothing_can_be_asked_for(checkpoint: Path) -> None:
         assert friend.get("/control")[0] == 403
         assert friend.post("/control", {"action": "release"})[0] == 403
         assert not PlanRequests(checkpoint / "plait" / "join").waiting()
+
+
+def test_head_asks_for_nothing(console: Console, checkpoint: Path) -> None:
+    friend = Visitor(console, known=True)
+    form = urlencode({"action": "release", "csrf": friend.csrf})
+    for origin in ("http://evil.example", f"http://{friend.host}"):
+        status, _, text = friend.ask("HEAD", "/control", form, Origin=origin)
+        assert (status, text) == (200, "")
+    assert friend.ask("HEAD", "/events")[0] == 200
+    for method in ("PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "MKCOL"):
+        assert friend.ask(method, "/control", form)[0] == 403
+        assert friend.ask(method, "/control", form, Origin=f"http://{friend.host}")[0] == 405
+    assert not PlanRequests(checkpoint / "plait" / "join").waiting()
+
+
+def test_neither_the_cookie_nor_the_path_alone_opens_anything(
+    console: Console, checkpoint: Path
+) -> None:
+    friend = Visitor(console, known=True)
+    form = {"action": "release", "csrf": friend.csrf}
+    cookie, home = friend.cookie, friend.home
+    # A server on another port of this machine would get cookies whose path is not our own.
+    friend.home = ""
+    for path in ("/", "/decisions", "/control", "/metrics", f"/x{home}/", f"{home}x/", home):
+        assert friend.get(path)[0] == 403, path
+    assert friend.post("/control", form)[0] == 403
+    friend.home, friend.cookie = home, ""
+    assert friend.get("/")[0] == friend.post("/control", form)[0] == 403
+    friend.cookie = cookie.replace(str(friend.port), str(friend.port + 1))
+    assert friend.get("/")[0] == 403
+    assert not PlanRequests(checkpoint / "plait" / "join").waiting()
+
+
+def test_programs_bring_the_token_in_a_header(console: Console) -> None:
+    program = Visitor(console, known=False)
+    token = console.url.partition("token=")[2]
+    status, _, text = program.get("/metrics", Authorization=f"Bearer {token}")
+    assert status == 200 and "plait_batch" in text
+
+
+def test_no_redirect_leads_elsewhere(console: Console) -> None:
+    stranger = Visitor(console, known=False)
+    query = urlsplit(console.url).query
+    for path in ("//evil.example/", "/\\evil.example/", "//evil.example/%2e%2e",
+                 "/%2F/evil.example/", "/decisions/", "/decisions", "///"):  # fmt: skip
+        status, headers, _ = stranger.get(f"{path}?{query}")
+        assert status == 303 and re.fullmatch("/[0-9a-f]{32}/", headers["location"]), path
+    friend = Visitor(console, known=True)
+    for path in ("//evil.example/", "/decisions/", "/join/1/", "//"):
+        assert friend.get(path)[0] == 404, path
+
+
+def test_numbers_of_any_length_choose_a_join(console: Console) -> None:
+    friend = Visitor(console, known=True)
+    for digits in ("9" * 5000, "-1", "٣", "1e5", "0x1", ""):
+        cookie = f"{friend.cookie}; plait-join={digits}".encode().decode("latin-1")
+        assert friend.get("/", Cookie=cookie)[0] == 200
+    assert friend.get(f"/join/{'9' * 5000}")[0] == 303
+    assert friend.get(f"/?span={'9' * 5000}&processor={'9' * 5000}")[0] == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1", b"POST /control HTTP/1.1\r\nContent-Length: 9\r\n"
+     b"Host: 127.0.0.1\r\n\r\nx"],
+)  # fmt: skip
+def test_who_sends_half_a_request_is_not_waited_for(
+    console: Console, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr("plait.dashboard.server._PATIENCE", 1.0)
+    with socket.create_connection(("127.0.0.1", console.port), timeout=15) as line:
+        line.sendall(sent)
+        while line.recv(4096):
+            pass  # until it is closed
+    assert Visitor(console, known=True).get("/")[0] == 200
+
+
+@pytest.mark.slow
+def test_half_a_form_is_not_waited_for(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plait.dashboard.server._PATIENCE", 1.0)
+    friend = Visitor(console, known=True)
+    head = {"Host": friend.host, "Origin": f"http://{friend.host}", "Cookie": friend.cookie,
+            "Content-Length": "100"}  # fmt: skip
+    lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+    with socket.create_connection(("127.0.0.1", console.port), timeout=15) as line:
+        line.sendall(f"POST {friend.home}/control HTTP/1.1\r\n{lines}\r\ncsrf=".encode())
+        assert line.recv(4096).startswith(b"HTTP/1.1 408 ")

@@ -134,6 +134,7 @@ def test_a_query_re_plans_and_obeys_in_the_browser(
         assert "Refused" in shown(browser, "h1") and not shown(browser, ".running")
         browser.get(console.url)
         assert "token" not in browser.current_url, "it does not stay in the address"
+        home = browser.current_url
         until(lambda: set(shown(browser, ".running")) == first, "the plan of the beginning")
 
         plans = first
@@ -149,12 +150,12 @@ def test_a_query_re_plans_and_obeys_in_the_browser(
         assert shown(browser, ".mark.change") and shown(browser, ".graph .value")
         photograph(browser, "overview")
 
-        browser.get(f"{base}/processors")
+        browser.get(f"{home}processors")
         assert len(shown(browser, "#loads tbody tr")) == 2
         photograph(browser, "processors")
 
         pinned = "(s0 (s1 s2))" if "(s0 (s1 s2))" not in plans else "((s0 s1) s2)"
-        browser.get(f"{base}/control")
+        browser.get(f"{home}control")
         browser.execute_script("document.getElementById('plan').value = arguments[0]", pinned)
         _press(browser, "preview")
         until(lambda: bool(shown(browser, "#preview")), "the preview")

@@ -1,14 +1,18 @@
-"""Who may see the console and who may ask for plans: a pure function of a request's headers.
+"""Who may see the console and who may ask for plans: a pure function of a request's head.
 
 *What is defended against.* Other users of the machine and programs without the token; pages of
 other sites in the user's browser, which can make it send requests to this machine, also under a
-name that resolves to it (DNS rebinding); forms on such pages.
+name that resolves to it (DNS rebinding); forms on such pages; other servers on this machine, to
+which a browser would send the cookies of 127.0.0.1, whatever their port.
 
-*How.* Every request must name this machine in its Host header. The token comes once, in the address
-that is printed, and becomes a cookie that only this origin sends back (SameSite=Strict, HttpOnly);
-programs send it as `Authorization: Bearer`. The cookie is a MAC under the token, not the token
-itself, so it is worth nothing elsewhere. What changes something must be a POST of this origin, by
-Origin and Sec-Fetch-Site, and bring a value that only a page of this console has.
+*How.* Every request must name this machine in its one Host header. The token comes once, in the
+address that is printed. The answer leads to the home of the console, a path that nobody can guess,
+and sets a cookie for that path alone (SameSite=Strict, HttpOnly). Pages need both: who receives a
+cookie does not know the path, and who knows the path has no cookie. A browser sends the cookie to
+no other path, hence to no other server, and tells no other origin the path (Referrer-Policy).
+Programs send the token as `Authorization: Bearer`. Path and cookie are MACs under the token, so
+neither tells it. What changes something must be a POST of this origin, by Origin and
+Sec-Fetch-Site, and bring a value that only a page of this console has.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
@@ -38,6 +42,8 @@ HEADERS = {
 """Sent with every answer."""
 _HERE = ("127.0.0.1", "localhost", "::1")
 
+Headers = Sequence[tuple[str, str]]
+"""Names, some perhaps more than once, and values."""
 Verdict = Literal["welcome", "enter", "wrong host", "no token", "other origin"]
 """`enter`: the token is in the address, and becomes a cookie."""
 
@@ -60,6 +66,11 @@ class Keys:
         return f"plait-console-{self.port}"
 
     @property
+    def home(self) -> str:
+        """The path that all pages are below; it ends in a slash."""
+        return f"/{self._mac('home')[:32]}/"
+
+    @property
     def session(self) -> str:
         """The value of the cookie."""
         return self._mac("session")
@@ -71,49 +82,55 @@ class Keys:
 
     def is_token(self, given: str) -> bool:
         """Whether that is the token."""
-        return hmac.compare_digest(given.encode(), self.token.encode())
+        return _same(given, self.token)
 
     def is_session(self, given: str) -> bool:
         """Whether that is the value of the cookie."""
-        return hmac.compare_digest(given.encode(), self.session.encode())
+        return _same(given, self.session)
 
     def is_form(self, given: str) -> bool:
         """Whether a form comes from a page of this console."""
-        return hmac.compare_digest(given.encode(), self.csrf.encode())
+        return _same(given, self.csrf)
 
     def _mac(self, purpose: str) -> str:
         return hmac.new(self.token.encode(), purpose.encode(), hashlib.sha256).hexdigest()
 
 
+def _same(given: str, expected: str) -> bool:
+    # Texts may have halves of characters, which have no encoding.
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode())
+
+
 def judge(
     keys: Keys,
     method: str,
-    headers: Mapping[str, str],
+    path: str,
+    headers: Headers,
     cookies: Mapping[str, str],
     token: str = "",
 ) -> Verdict:
     """Whether to answer a request; the names of headers are in lower case.
 
     >>> keys = Keys("secret")
-    >>> judge(keys, "GET", {"host": "evil.example:8000"}, {}, "secret")
+    >>> judge(keys, "GET", "/", [("host", "evil.example:8000")], {}, "secret")
     'wrong host'
-    >>> judge(keys, "GET", {"host": "localhost:8000"}, {})
+    >>> judge(keys, "GET", "/", [("host", "localhost:8000")], {}, "secret")
+    'enter'
+    >>> judge(keys, "GET", "/", [("host", "localhost:8000")], {keys.cookie: keys.session})
     'no token'
-    >>> judge(keys, "GET", {"host": "localhost:8000"}, {keys.cookie: keys.session})
+    >>> judge(keys, "GET", keys.home, [("host", "localhost:8000")], {keys.cookie: keys.session})
     'welcome'
     """
-    host = headers.get("host", "")
-    if _name(host) not in _HERE:
+    hosts = _values(headers, "host")
+    if len(hosts) != 1 or _name(hosts[0]) not in _HERE:
         return "wrong host"
-    bearer = headers.get("authorization", "")
-    known = keys.is_session(cookies.get(keys.cookie, "")) or (
+    bearer = "".join(_values(headers, "authorization"))
+    at_home = path.startswith(keys.home) and keys.is_session(cookies.get(keys.cookie, ""))
+    if not at_home and not (
         bearer.startswith("Bearer ") and keys.is_token(bearer.removeprefix("Bearer "))
-    )
-    if not known:
-        if method == "GET" and token and keys.is_token(token):
-            return "enter"
-        return "no token"
-    if method not in ("GET", "HEAD") and not _same_origin(headers, host):
+    ):
+        return "enter" if method == "GET" and token and keys.is_token(token) else "no token"
+    if method not in ("GET", "HEAD") and not _same_origin(headers, hosts[0]):
         return "other origin"
     return "welcome"
 
@@ -134,7 +151,11 @@ def _name(host: str) -> str:
         return ""
 
 
-def _same_origin(headers: Mapping[str, str], host: str) -> bool:
+def _same_origin(headers: Headers, host: str) -> bool:
     """Whether a page of this console has sent the request."""
-    site = headers.get("sec-fetch-site")
-    return headers.get("origin") == f"http://{host}" and site in (None, "same-origin")
+    site = _values(headers, "sec-fetch-site")
+    return _values(headers, "origin") == [f"http://{host}"] and site in ([], ["same-origin"])
+
+
+def _values(headers: Headers, name: str) -> list[str]:
+    return [value for found, value in headers if found == name]

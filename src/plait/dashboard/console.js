@@ -48,7 +48,7 @@
     }
   }
 
-  const news = new EventSource("/events");
+  const news = new EventSource("events");
   news.addEventListener("news", refresh);
   news.addEventListener("error", () => {
     const status = document.getElementById("status");

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from plait.dashboard import sections
 from plait.dashboard.contents import Contents
@@ -35,13 +35,14 @@ class ConsoleSite:
 
 def framed(site: ConsoleSite, contents: Contents, path: str, *parts: Child) -> Markup:
     """A page with its head, its menu and these parts."""
-    menu = [("/", "Overview"), ("/decisions", "Decisions"), ("/processors", "Processors")]
+    # Links are relative: where the console is, nobody is to know but who is there.
+    menu = [("./", "Overview"), ("decisions", "Decisions"), ("processors", "Processors")]
     if contents.sites is not None:
         menu = menu[:1]
     elif site.control:
-        menu.append(("/control", "Control"))
+        menu.append(("control", "Control"))
     others = [
-        tag("a", name, href=f"/join/{i}", class_="here" if name == site.join else None)
+        tag("a", name, href=f"join/{i}", class_="here" if name == site.join else None)
         for i, name in enumerate(site.joins)
     ]
     return page(
@@ -50,9 +51,9 @@ def framed(site: ConsoleSite, contents: Contents, path: str, *parts: Child) -> M
             tag("meta", charset="utf-8"),
             tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
             tag("title", f"{site.join} · Plait"),
-            tag("link", rel="stylesheet", href="/static/style.css"),
-            tag("link", rel="icon", href="/static/icon.svg", type="image/svg+xml"),
-            tag("script", src="/static/console.js", defer=True),
+            tag("link", rel="stylesheet", href="static/style.css"),
+            tag("link", rel="icon", href="static/icon.svg", type="image/svg+xml"),
+            tag("script", src="static/console.js", defer=True),
         ),
         tag(
             "body",
@@ -77,11 +78,11 @@ def framed(site: ConsoleSite, contents: Contents, path: str, *parts: Child) -> M
 def overview(site: ConsoleSite, contents: Contents, looking: Looking) -> Markup:
     """What one sees first."""
     if contents.sites is not None:
-        return framed(site, contents, "/", *sites_parts(contents.sites))
+        return framed(site, contents, "./", *sites_parts(contents.sites))
     return framed(
         site,
         contents,
-        "/",
+        "./",
         drawn(sections.tiles, contents),
         drawn(sections.graph, contents, looking),
         drawn(sections.plans, contents, looking),
@@ -96,7 +97,7 @@ def decisions_page(site: ConsoleSite, contents: Contents, looking: Looking) -> M
     return framed(
         site,
         contents,
-        "/decisions",
+        "decisions",
         drawn(sections.timeline, contents, looking),
         drawn(sections.decisions, contents, looking, _MANY),
     )
@@ -107,7 +108,7 @@ def processors_page(site: ConsoleSite, contents: Contents) -> Markup:
     return framed(
         site,
         contents,
-        "/processors",
+        "processors",
         drawn(sections.groups, contents),
         drawn(sections.loads, contents, Looking()),
         drawn(sections.streams, contents),
@@ -132,7 +133,7 @@ def control_page(site: ConsoleSite, contents: Contents, form: Form) -> Markup:
     return framed(
         site,
         contents,
-        "/control",
+        "control",
         drawn(_form, site, contents, form),
         None if form.preview is None else drawn(_preview, form.preview),
         drawn(_asked, contents),
@@ -178,13 +179,13 @@ def _form(site: ConsoleSite, contents: Contents, form: Form) -> Markup:
                 class_="buttons",
             ),
             method="post",
-            action="/control",
+            action="control",
         ),
         tag("p", "Migrate: go over to this plan, then choose freely again. Pin: run it until it is "
             "released. No result is lost or repeated.", class_="soft small"),
         tag("form", csrf, tag("div", tag("button", "Release", name="action", value="release",
             title="let the processors choose their plans again"), class_="buttons"),
-            method="post", action="/control"),
+            method="post", action="control"),
         kind="six keep",
     )  # fmt: skip
 
@@ -289,9 +290,6 @@ def refused_page(title: str, said: str) -> Markup:
         ),
         tag("body", tag("main", tag("h1", title), tag("p", said))),
     )
-
-
-Page = Literal["/", "/decisions", "/processors", "/control"]
 
 
 def looking_of(given: Mapping[str, str]) -> Looking:

@@ -50,11 +50,11 @@ class Looking:
         """The overview with other choices.
 
         >>> Looking().address(None, 3)
-        '/?span=all&processor=3'
+        './?span=all&processor=3'
         """
         chosen = "all" if span is None else str(span)
         which = "" if processor is None else f"&processor={processor}"
-        return f"/?span={chosen}{which}"
+        return f"./?span={chosen}{which}"
 
 
 def section(name: str, title: str, *children: Child, kind: str = "", aside: Child = None) -> Markup:
@@ -261,7 +261,7 @@ def timeline(contents: Contents, looking: Looking) -> Markup:
 def decisions(contents: Contents, looking: Looking, most: int) -> Markup:
     """The last decisions, the newest first."""
     found = list(reversed(contents.decisions))
-    more = looking.link("/decisions", f"all {len(found):,}") if len(found) > most else None
+    more = looking.link("decisions", f"all {len(found):,}") if len(found) > most else None
     if not found:
         return section(
             "decisions", "Decisions", tag("p", "Nothing was decided yet.", class_="soft")

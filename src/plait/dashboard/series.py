@@ -47,7 +47,8 @@ class Series:
         """
         if not lines:
             return self
-        return Series(np.concatenate([self.table, np.array([_row(line) for line in lines])]))
+        rows = np.array([_row(line) for line in lines], dtype=np.float64)
+        return Series(np.concatenate([self.table, rows]))
 
     def last(self, batches: int | None) -> Series:
         """Those of the last so many batches; None is all."""

@@ -22,11 +22,14 @@ from urllib.parse import parse_qsl
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.responses import StreamingResponse as Streaming
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from plait.dashboard.access import HEADERS, Keys, judge
 from plait.dashboard.contents import Contents, Watching, refreshed
@@ -50,6 +53,8 @@ _EVERY = 0.5
 """Seconds between two looks at the files."""
 _LONG_AGO = 30.0
 """Seconds after which a page says that nothing was read since."""
+_PATIENCE = 10.0
+"""Seconds in which a request must have come as a whole."""
 _LONGEST_FORM = 1 << 16
 _JOIN = "plait-join"
 """The cookie with the number of the join that somebody looks at."""
@@ -58,10 +63,12 @@ _STATIC = {
     "console.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
+_ONLY_SHOWS = "This console only shows. Start it with --control to ask for plans."
 _REFUSED = {
-    "wrong host": "This console answers requests to this machine only, by its own name.",
+    "wrong host": "This console answers requests to 127.0.0.1 and localhost only. Open the address "
+    "that was printed when it was started; from another machine, through a tunnel (ssh -L).",
     "no token": "Open the address that was printed when the console was started: it has a token.",
-    "other origin": "A page of another site has sent this request.",
+    "other origin": "A page of another site has sent this request. Open the console's own pages.",
 }
 
 
@@ -118,8 +125,11 @@ class Guarded:
             return
         request = HttpRequest(scope)
         token = request.query_params.get("token", "")
-        keys = self._keys
-        found = judge(keys, request.method, request.headers, request.cookies, token)
+        keys, path = self._keys, scope["path"]
+        headers = request.headers.items()
+        found = judge(keys, request.method, path, headers, request.cookies, token)
+        if path.startswith(keys.home):
+            scope = {**scope, "root_path": keys.home.rstrip("/")}
 
         async def answer(message: Any) -> None:
             if message["type"] == "http.response.start":
@@ -131,11 +141,12 @@ class Guarded:
 
         response: ASGIApp = self._app
         if found == "enter":
-            response = RedirectResponse(request.url.path, status_code=303)
-            response.set_cookie(keys.cookie, keys.session, httponly=True, samesite="strict")
+            response = RedirectResponse(keys.home, status_code=303)
+            response.set_cookie(
+                keys.cookie, keys.session, path=keys.home, httponly=True, samesite="strict"
+            )
         elif found != "welcome":
-            text = refused_page("Refused", _REFUSED[found])
-            response = HTMLResponse(text, status_code=403)
+            response = _refused(_REFUSED[found])
         await response(scope, receive, answer)
 
 
@@ -146,13 +157,33 @@ def application(reading: Refreshing, keys: Keys, *, control: bool = False) -> AS
         Route("/", pages.overview),
         Route("/decisions", pages.decisions),
         Route("/processors", pages.processors),
-        Route("/control", pages.control, methods=["GET", "POST"]),
+        Route("/control", pages.control),
+        Route("/control", pages.ask, methods=["POST"]),
         Route("/join/{number}", pages.choose),
         Route("/events", pages.events),
         Route("/metrics", pages.metrics),
         Route("/static/{name}", pages.static),
     ]
-    return Guarded(Starlette(routes=routes), keys)
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _told, Exception: _broken})
+    app.router.redirect_slashes = False
+    return Guarded(app, keys)
+
+
+async def _told(request: HttpRequest, error: Exception) -> Response:
+    """What to do if there is no such page, or it takes no such request."""
+    del request
+    assert isinstance(error, HTTPException)
+    said = "There is no such page here, or it takes no such request. Open the address that was "
+    said += "printed when the console was started: its menu has all pages."
+    text = refused_page(str(error.detail), said)
+    return HTMLResponse(text, status_code=error.status_code, headers=error.headers)
+
+
+async def _broken(request: HttpRequest, error: Exception) -> Response:
+    del request
+    said = f"The console cannot answer this ({type(error).__name__}: {error}). The query does not "
+    said += "notice. Load the page again; if that does not help, start the console again."
+    return HTMLResponse(refused_page("This is a mistake of Plait's", said), status_code=500)
 
 
 class _Pages:
@@ -183,26 +214,36 @@ class _Pages:
         return HTMLResponse(processors_page(site, contents))
 
     async def choose(self, request: HttpRequest) -> Response:
-        response = RedirectResponse("/", status_code=303)
+        response = RedirectResponse("../", status_code=303)
         number = _number(request.path_params["number"], len(self._reading.watchers))
-        response.set_cookie(_JOIN, str(number), httponly=True, samesite="strict")
+        response.set_cookie(
+            _JOIN, str(number), path=self._keys.home, httponly=True, samesite="strict"
+        )
         return response
 
     async def control(self, request: HttpRequest) -> Response:
         site, contents = self._site(request)
         if not self._control or contents.sites is not None:
-            said = "This console only shows. Start it with --control to ask for plans."
-            return HTMLResponse(refused_page("Refused", said), status_code=403)
-        if request.method == "GET":
-            return HTMLResponse(control_page(site, contents, Form()))
+            return _refused(_ONLY_SHOWS)
+        return HTMLResponse(control_page(site, contents, Form()))
+
+    async def ask(self, request: HttpRequest) -> Response:
+        """Ask the driver for what a form of this console says, and for nothing else."""
+        site, contents = self._site(request)
+        if not self._control or contents.sites is not None:
+            return _refused(_ONLY_SHOWS)
         length = request.headers.get("content-length", "")
         if not length.isdecimal() or int(length[:9]) > _LONGEST_FORM:
-            return PlainTextResponse("too long", status_code=413)
-        text = (await request.body()).decode("utf-8", "replace")
+            said = "A form has a Content-Length, which is small. Write a shorter plan."
+            return _refused(said, 413 if length else 411)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                text = (await request.body()).decode("utf-8", "replace")
+        except (TimeoutError, ClientDisconnect):
+            return _refused("The form has not come as a whole. Send it again.", 408)
         given = dict(parse_qsl(text, keep_blank_values=True))
         if not self._keys.is_form(given.get("csrf", "")):
-            said = "The form does not come from this console. Load the page again."
-            return HTMLResponse(refused_page("Refused", said), status_code=403)
+            return _refused("The form does not come from this console. Load the page again.")
         form = Form(given.get("plan", "").strip(), given.get("strategy", "auto"))
         try:
             asked = _asked(given.get("action", ""), form)
@@ -215,9 +256,12 @@ class _Pages:
         except PlaitError as error:
             form = Form(form.plan, form.strategy, trouble=str(error))
             return HTMLResponse(control_page(site, contents, form), status_code=400)
-        return RedirectResponse("/control", status_code=303)
+        return RedirectResponse("control", status_code=303)
 
     async def events(self, request: HttpRequest) -> Response:
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
+
         async def news() -> AsyncIterator[str]:
             before, quiet = -1, 0.0
             while not await request.is_disconnected():
@@ -241,9 +285,13 @@ class _Pages:
     async def static(self, request: HttpRequest) -> Response:
         name = request.path_params["name"]
         if name not in _STATIC:
-            return PlainTextResponse("there is no such file", status_code=404)
+            raise HTTPException(404)
         text = files("plait.dashboard").joinpath(name).read_text(encoding="utf-8")
         return Response(text, media_type=_STATIC[name])
+
+
+def _refused(said: str, status: int = 403) -> Response:
+    return HTMLResponse(refused_page("Refused", said), status_code=status)
 
 
 def _number(given: str, many: int) -> int:
@@ -264,6 +312,49 @@ def _asked(action: str, form: Form) -> PlanRequest:
     return PlanRequest.from_dict(given)
 
 
+class Patient(H11Protocol):
+    """Closes connections on which no whole request comes for some seconds."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Somebody has connected."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """A part of a request has come, or all of it."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """There is nobody to wait for."""
+        self._stop()
+        super().connection_lost(exc)
+
+    @property
+    def _answers(self) -> bool:
+        """Whether a request has come that is being answered."""
+        cycle: Any = self.cycle  # None before the first request
+        return cycle is not None and not cycle.response_complete
+
+    def _watch(self) -> None:
+        if self._answers:
+            self._stop()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(_PATIENCE, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        if not self._answers:
+            self.transport.close()
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
 class Console:
     """A console that runs; `url` opens it, `close` ends it."""
 
@@ -277,6 +368,8 @@ class Console:
         app = application(self._reading, self._keys, control=control)
         config = uvicorn.Config(
             app,
+            http=Patient,
+            ws="none",
             log_level="critical",
             access_log=False,
             server_header=False,
