@@ -182,6 +182,23 @@ def test_very_many_requests_of_every_kind(console: Console, checkpoint: Path, se
 
 
 @pytest.mark.slow
+def test_metrics_do_not_wait_for_half_a_request(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("plait.dashboard.serving._Quiet.timeout", 1.0)
+    metrics = MetricsServer(watch_checkpoint(checkpoint), 0)
+    try:
+        for sent in (b"", b"GET / HTT", b"GET / HTTP/1.1\r\nHost: 127"):
+            with socket.create_connection(("127.0.0.1", metrics.port), timeout=15) as line:
+                line.sendall(sent)
+                while line.recv(4096):
+                    pass  # until it is closed
+    finally:
+        metrics.close()
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.slow
 def test_metrics_answer_requests_of_every_kind(console: Console, checkpoint: Path) -> None:
     fuzzer = Fuzzer(console, Random(5))
     metrics = MetricsServer(watch_checkpoint(checkpoint), 0)
@@ -190,5 +207,7 @@ def test_metrics_answer_requests_of_every_kind(console: Console, checkpoint: Pat
             sent = fuzzer.request()
             check(answers(metrics.port, sent.raw), sent)
         assert b"plait_batch" in answers(metrics.port, b"GET /metrics HTTP/1.0\r\n\r\n")
+        foreign = answers(metrics.port, b"GET /metrics HTTP/1.0\r\nHost: evil.example\r\n\r\n")
+        assert b" 403 " in foreign and b"plait_batch" not in foreign
     finally:
         metrics.close()

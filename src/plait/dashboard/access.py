@@ -122,7 +122,7 @@ def judge(
     'welcome'
     """
     hosts = _values(headers, "host")
-    if len(hosts) != 1 or _name(hosts[0]) not in _HERE:
+    if len(hosts) != 1 or not is_here(hosts[0]):
         return "wrong host"
     bearer = "".join(_values(headers, "authorization"))
     at_home = path.startswith(keys.home) and keys.is_session(cookies.get(keys.cookie, ""))
@@ -133,6 +133,15 @@ def judge(
     if method not in ("GET", "HEAD") and not _same_origin(headers, hosts[0]):
         return "other origin"
     return "welcome"
+
+
+def is_here(host: str) -> bool:
+    """Whether a Host header names this machine.
+
+    >>> is_here("localhost:9108"), is_here("evil.example:9108")
+    (True, False)
+    """
+    return _name(host) in _HERE
 
 
 def _name(host: str) -> str:

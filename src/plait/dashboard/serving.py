@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Thread
 from typing import TYPE_CHECKING, Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
+from plait.dashboard.access import is_here
 from plait.dashboard.contents import Watcher, Watching
 from plait.dashboard.mirror import watch_remote
 from plait.errors import MissingRequirement, SourceError
@@ -13,6 +16,8 @@ from plait.hosts.spark.control import Control
 from plait.hosts.spark.joins import joins_of
 
 if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
     from plait.dashboard.server import Console
 
 
@@ -29,19 +34,37 @@ def console(query: Any, *, port: int = 0, control: bool = False) -> Console:
     return Console(watchers, port=port, control=control).start()
 
 
+class _Quiet(WSGIRequestHandler):
+    """Logs nothing, and does not wait for who sends half a request."""
+
+    timeout = 10.0
+
+    def handle(self) -> None:
+        """Answer a request, if it comes as a whole."""
+        with suppress(OSError):
+            super().handle()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing is logged."""
+
+
 class MetricsServer:
     """An endpoint for Prometheus that runs; `close` ends it."""
 
     def __init__(self, watchers: list[Watching], port: int) -> None:
         with _installed("plait.metrics", "metrics"):
-            from prometheus_client import CollectorRegistry, start_http_server
+            from prometheus_client import CollectorRegistry, make_wsgi_app
+            from prometheus_client.exposition import ThreadingWSGIServer
 
             from plait.dashboard.metrics import WatchingMetrics
 
         registry = CollectorRegistry()
         registry.register(WatchingMetrics(watchers))
-        self._server, self._thread = start_http_server(port, "127.0.0.1", registry)
+        app = _only_here(make_wsgi_app(registry))
+        self._server = make_server("127.0.0.1", port, app, ThreadingWSGIServer, _Quiet)
         self.port: int = self._server.server_port
+        self._thread = Thread(target=self._server.serve_forever, name="plait-metrics", daemon=True)
+        self._thread.start()
 
     @property
     def url(self) -> str:
@@ -64,6 +87,18 @@ def metrics(query: Any, *, port: int = 9108) -> MetricsServer:
     They have numbers, and the names of streams and plans. `close()` ends it.
     """
     return MetricsServer(watchers_of(query), port)
+
+
+def _only_here(app: WSGIApplication) -> WSGIApplication:
+    """The same, for requests that name this machine: pages of other sites could send others."""
+
+    def guarded(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        if is_here(environ.get("HTTP_HOST", "localhost")):
+            return app(environ, start)
+        start("403 Forbidden", [("Content-Type", "text/plain")])
+        return [b"Metrics are told to this machine only: ask 127.0.0.1 or localhost.\n"]
+
+    return guarded
 
 
 @contextmanager
