@@ -11,6 +11,11 @@ reads that log, and notes in its own checkpoint which files belong to which batc
 the files of completed batches only, each in one batch, whoever is killed and when. A source that
 finds files but no log would take all files; so the log is there before anybody looks (`prepare`).
 
+*Clocks.* Spark's file source leaves out files that are a week older than the newest one that it has
+read, by the clocks of those who wrote them. One batch that was written with a wrong clock would
+make it deaf. So no age is too old here (`AGELESS`), and nothing else decides by modification times:
+no file limits, no cleaning by Spark; `mail_sweep` goes by batches.
+
 *Damage.* A row has a digest of its body, and the question that it belongs to: `checked` refuses
 what is not as it was sent, or was sent for another question. A missing file ends the reader's
 query, and the query goes on from its checkpoint when the file is back.
@@ -44,6 +49,9 @@ MAIL = (
     .add("box", StringType())
 )
 """What is sent; files are divided by `box`."""
+
+AGELESS = {"maxFileAge": f"{2**63 - 1}ms"}
+"""The option of Spark's file source with which no file is too old to be read."""
 
 RESULTS, ASIDE = "results", "aside"
 """The boxes that are no site's, beside that of reports."""
@@ -176,7 +184,8 @@ class Mailbox:
 
     def stream(self, session: SparkSession, application: str) -> DataFrame:
         """What an application sends, as a stream."""
-        return session.readStream.schema(MAIL).parquet(str(self.mail(application)))
+        reader = session.readStream.schema(MAIL).options(**AGELESS)
+        return reader.parquet(str(self.mail(application)))
 
     def stored(self, session: SparkSession, applications: Iterable[str]) -> DataFrame:
         """What applications have sent so far."""

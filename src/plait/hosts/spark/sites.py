@@ -34,7 +34,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 from plait.adapt.placement import PlacementPolicy
 from plait.errors import MigrationError, PolicyError, SourceError, UnknownSite, did_you_mean
 from plait.hosts.spark.instants import named_column
-from plait.hosts.spark.mail import MAIL, RESULTS, Mailbox, box_of, local_folder
+from plait.hosts.spark.mail import AGELESS, MAIL, RESULTS, Mailbox, box_of, local_folder
 from plait.hosts.spark.mail_sweep import sweep
 from plait.hosts.spark.murmur3 import processor_keys
 from plait.hosts.spark.partitions import partitions
@@ -271,7 +271,8 @@ class PlacedJoin:
         for application in others:
             mail = box.stream(session, application).where(F.col("box").isin(list(boxes)))
             found.append(_as_input(mail, _key_of(boxes), PACKET))
-        orders = session.readStream.option("wholetext", True).text(str(box.orders))
+        reader = session.readStream.options(**AGELESS)
+        orders = reader.option("wholetext", True).text(str(box.orders))
         told = orders.select(
             F.explode(F.array([F.lit(key) for key in keys.values()])).alias("key"),
             F.col("value").cast("binary").alias("body"),
