@@ -54,6 +54,18 @@ def test_a_site_that_never_answers_is_given_up_and_named(update: UpdateWay) -> N
     assert oslo.step({"a": rows(9, 1)}, now=501).report.rows == {"a": 1}, "it goes on"
 
 
+def test_a_clock_that_is_set_back_does_not_make_patience_longer() -> None:
+    given, days = setup(), 30 * 86_400_000_000
+    oslo, rome = Site.load(given, "oslo"), Site.load(given, "rome")  # bonn never starts
+    for second in range(3):
+        oslo.step({"a": rows(second, 500)}, to(oslo, rome), now=days + second)
+        rome.step(packets=to(rome, oslo), now=second)
+    oslo.step(packets=to(oslo, rome), now=4)
+    assert oslo.step(now=5).report.turn == 1
+    (note,) = oslo.step(now=500).report.notes
+    assert note.startswith("turn 1 is given up")
+
+
 def test_streams_at_one_site_are_planned_together() -> None:
     both = fully_connected({"a": "oslo", "b": "oslo", "c": "rome"}, 0.005, 128_000, results="oslo")
     given = planned(QUERY, both, EAGER)

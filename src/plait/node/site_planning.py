@@ -14,7 +14,9 @@ Planner and meters are in the header, so they are saved in the same step as what
 a crash at any point repeats the step.
 
 *A site that never answers.* The others lose patience by the host's clock, `now`; a host that gives
-none waits for ever. They give up where that is possible, and their notes name who did not answer.
+none waits for ever. A clock that is set forward makes them give up early, one that is set back does
+not make them wait longer. They give up where that is possible, and their notes name who did not
+answer.
 """
 
 from __future__ import annotations
@@ -46,6 +48,9 @@ class SitePlanning:
     def __init__(self, turns: Turns, site: str, saved: Mapping[str, Any] | None) -> None:
         self._turns = turns
         self.time = 0
+        """The time that has passed, however often the host's clock was set back."""
+        self.clock = 0
+        """The host's clock in the last step."""
         self.meters: dict[str, StreamMeter] = {}
         self.planner = turns.start(site)
         if saved is not None:
@@ -55,6 +60,7 @@ class SitePlanning:
     def _restore(self, saved: Mapping[str, Any]) -> None:
         try:
             self.time = int(saved["time"])
+            self.clock = int(saved.get("clock", self.time))
             self.meters = {
                 str(stream): from_plain(StreamMeter, meter)
                 for stream, meter in saved["meters"].items()
@@ -71,7 +77,8 @@ class SitePlanning:
         if self._plain[0] is not self.planner:
             self._plain = (self.planner, planner_to_plain(self.planner))
         meters = {stream: to_plain(meter) for stream, meter in self.meters.items()}
-        return {"time": self.time, "meters": meters, "planner": self._plain[1]}
+        clocks = {"time": self.time, "clock": self.clock}
+        return {**clocks, "meters": meters, "planner": self._plain[1]}
 
     def step(
         self,
@@ -83,7 +90,8 @@ class SitePlanning:
         report: SiteReport,
     ) -> list[InTurn]:
         """One step of a site: what it has to say to others. Rows come with their newest time."""
-        self.time = max(self.time, now)
+        self.time += max(0, now - self.clock)
+        self.clock = now
         work = _Work(self._turns, self.planner, site, self.time, report)
         for stream, (batch, newest) in rows.items():
             work.saw(self, stream, batch, newest)
