@@ -70,7 +70,8 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "adapt.loop": (DECISIONS, ("_LEAST_BATCHES", "_PRICES", "_SAMPLES")),
     "adapt.site_meter": (DECISIONS, ("_FADES", "_MICROS")),
     "adapt.state": (LAYOUT, ("VERSION",)),
-    "hosts.virtual.sites": (COMPUTED, ("_MICROS",)),
+    "hosts.virtual.sites": (COMPUTED, ("_MICROS", "_NEVER")),
+    "hosts.spark.mail": (TIMES, ("AGELESS",)),
     "node.site_setup": (DECISIONS, ("_RATE", "_MICROS")),
     "adapt.when": (
         DECISIONS,

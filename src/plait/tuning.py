@@ -95,6 +95,9 @@ class Tuning:
     abandoned_plans: int = 64
     """Plans that a site has given up and remembers, so that late requests for them are ignored."""
 
+    resend_steps: int = 32
+    """Steps without a new acknowledgement after which a site sends a packet again."""
+
     # -- processors
     groups: int = 128
     """Partition groups of a single key class."""

@@ -10,8 +10,9 @@ from plait.errors import CheckpointMismatch, SiteError, SourceError
 from plait.node.site_links import SiteLinks
 from plait.node.site_packets import SiteChannel, SiteNews, SitePacket, encode_news
 from plait.node.site_rows import ShippedRows
-from plait.node.site_store import SegmentChanges
+from plait.node.site_store import OUTBOX, SegmentChanges
 from plait.plan.examples import clique
+from plait.tuning import Tuning
 
 SHIPPED = ShippedRows(clique(2))
 A, B = SiteChannel("rows", "a"), SiteChannel("rows", "b")
@@ -88,3 +89,51 @@ def test_what_is_refused() -> None:
     with pytest.raises(CheckpointMismatch, match=r"has taken in packet 7 .* which has sent 0"):
         a.take_in([SitePacket("b", "a", 1, encode_news(SiteNews(received=7), SHIPPED))])
     assert a.states[B].received == 0
+
+
+def _steps(a: SiteLinks, count: int) -> list[list[int]]:
+    """The numbers of the packets that are sent again in each of the next steps."""
+    found = []
+    for _ in range(count):
+        a.step += 1
+        found.append([packet.number for packet in a.resend()])
+    return found
+
+
+def test_what_is_not_acknowledged_is_sent_again_and_more_of_it_if_that_helps() -> None:
+    tuning = Tuning(resend_steps=2)
+    a, b = SiteLinks("a", ["b"], SegmentChanges(), {}, SHIPPED, tuning), links("b", "a")
+    sent = [a.send(B, SiteNews(clock)) for clock in range(1, 9)]
+    assert _steps(a, 6) == [[], [1], [], [1], [], [1]], "one at a time while nobody answers"
+    assert a.unanswered() == {"b": (8, 0, True)}
+    again = [1]
+    for wanted in ([2, 3], [4, 5, 6, 7], [8]):
+        b.take_in(sent[number - 1] for number in again)
+        a.step += 1
+        a.take_in(b.acknowledge())
+        assert _steps(a, 2) == [[], wanted]
+        again = wanted
+    b.take_in(sent)
+    a.take_in(b.acknowledge())
+    assert not a.unanswered()
+    a.send(B, SiteNews(9))
+    assert _steps(a, 2) == [[], [9]], "and one at a time the next time"
+
+
+def test_a_repeated_packet_is_acknowledged_again() -> None:
+    a, b = links("a", "b"), links("b", "a")
+    sent = a.send(B, SiteNews(1))
+    b.take_in([sent])
+    assert b.acknowledge(), "which is lost"
+    assert not b.take_in([sent])
+    a.take_in(b.acknowledge())
+    assert not a.unanswered()
+
+
+def test_a_site_that_was_loaded_again_sends_what_it_had_sent() -> None:
+    tuning, changes = Tuning(resend_steps=2), SegmentChanges()
+    a = SiteLinks("a", ["b"], changes, {}, SHIPPED, tuning)
+    sent = a.send(B, SiteNews(1))
+    loaded = SiteLinks("a", ["b"], SegmentChanges(), a.states, SHIPPED, tuning)
+    loaded.restore(OUTBOX, 0, sent.number, sent.body)
+    assert _steps(loaded, 2) == [[], [1]]

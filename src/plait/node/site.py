@@ -111,8 +111,7 @@ class Site:
     """
 
     def __init__(self, setup: SiteSetup, header: SiteHeader) -> None:
-        sites, name = setup.sites, header.site
-        everyone = tuple(dict.fromkeys([*sites.names, sites.results]))
+        sites, name, everyone = setup.sites, header.site, setup.everyone
         if name not in everyone:
             raise UnknownSite(f"there is no site {name!r}", remedy=did_you_mean(name, everyone))
         self.setup = setup
@@ -128,7 +127,9 @@ class Site:
         others = [other for other in everyone if other != name]
         self.lean = lean(setup.query)
         self.shipped = ShippedRows(self.lean)
-        self.links = SiteLinks(name, others, self._changes, header.links, self.shipped)
+        self.links = SiteLinks(
+            name, others, self._changes, header.links, self.shipped, setup.tuning
+        )
         windows = Windows(
             keeping_all(self.lean),
             {},
@@ -212,7 +213,7 @@ class Site:
         return own_watermark(self.query.streams[self.query.index(stream)], self.newest[stream])
 
     def outstanding(self) -> list[SitePacket]:
-        """The packets that are not acknowledged: to be sent again after a crash or a loss."""
+        """The packets that are not acknowledged; they are sent again if that lasts."""
         return self.links.outstanding()
 
     # -- one step
@@ -238,14 +239,13 @@ class Site:
         has the name `token`, and what changed is written to the `store`; without one, nothing is
         durable. What is refused changes nothing.
         """
-        report = SiteReport(self.name, self.step_number + 1)
-        outcome = SiteOutcome(report)
+        self.links.step = self.step_number + 1
+        outcome = SiteOutcome(report := SiteReport(self.name, self.links.step, time=now))
         admitted = admit(self, rows or {}, outcome)
         news = self.links.take_in(packets)
         for stream, fresh in admitted.items():
             self.newest[stream] = max(self.newest[stream], fresh.newest)
-        self.step_number += 1
-        self.token = token
+        self.step_number, self.token = self.links.step, token
         self._drafts = {}
         probed = counted(self)
         for origin, one in news:
@@ -255,8 +255,7 @@ class Site:
         for request in self._requests:
             self._request(request)
         self._requests = []
-        heard = [one.clock for _, one in news]
-        self.clock = max([self.clock, now, *heard]) + 1
+        self.clock = max([self.clock, now, *(one.clock for _, one in news)]) + 1
         self.ended = self.ended or ended
         self._release()
         for stream, fresh in admitted.items():
@@ -266,7 +265,8 @@ class Site:
         self._ask()
         self._tell(beat)
         self._purge()
-        outcome.packets = [*self._sent(outcome), *self.links.acknowledge()]
+        numbered = [*self.links.resend(), *self._sent(outcome)]
+        outcome.packets = [*numbered, *self.links.acknowledge()]
         self._retire()
         complete(self, report, probed, outcome)
         if store is None:
@@ -365,13 +365,13 @@ class Site:
                 body = partial(encode_item, run.key, item.rows, self.shipped)
                 self._changes.add(self._items, lane_of(0, WAITING), 0, body)
 
+    # -- what other sites are told
+
     def _draft(self, target: str) -> PacketDraft:
         return self._drafts.setdefault(target, PacketDraft())
 
     def _ship(self, target: str, kind: ShipmentKind, leg: LegKey, rows: pa.RecordBatch) -> None:
         self._draft(target).shipments.append(Shipment(kind, leg, rows))
-
-    # -- what other sites are told
 
     def _ask(self) -> None:
         """Ask the homes of windows that tuples wait for how far they have come."""

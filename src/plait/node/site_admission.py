@@ -93,8 +93,22 @@ def complete(
     names = site.query.names
     report.windows = {names[stream]: len(window) for stream, window in site.windows.kept.items()}
     report.waiting = sum(item.rows.num_rows for run in site.runs.values() for item in run.waiting)
+    report.unanswered = site.links.unanswered()
+    report.awaited = _awaited(site)
     report.watermarks = {
         stream: site.watermark(stream)
         for stream in site.newest
         if site.watermark(stream) > BEFORE_ALL_TIMES
     }
+
+
+def _awaited(site: Site) -> dict[str, int]:
+    """By site, the tuples that wait for its clock."""
+    found: dict[str, int] = {}
+    for run in site.runs.values():
+        for item in run.waiting:
+            late = {site.setup.sites.homes[s][1]: limit for s, limit in sorted(run.limits(item))}
+            for home, limit in late.items():
+                if home != site.name and site.links.clock(home) < limit:
+                    add(found, home, item.rows.num_rows)
+    return found

@@ -34,6 +34,12 @@ class SiteLinkState:
     """Its clock, as far as that packet told."""
     asked: int = 0
     """The highest clock that it was asked to reach."""
+    waits: int = 0
+    """The step since which nothing new was acknowledged, if packets are outstanding."""
+    resent: int = 0
+    """The last step in which packets were sent again."""
+    again: int = 0
+    """How many these were; 0 once all is acknowledged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,18 @@
 """The links of a site: every packet is taken in once and in order, whatever the network does.
 
 *Correct output.* What `take_in` returns over all calls are the packets that each other site has
-sent, each once, in the order of their numbers in their channel, as long as every packet comes at
-least once. Channels do not wait for each other.
+sent, each once, in the order of their numbers in their channel, as long as not every copy of a
+packet is lost. Channels do not wait for each other.
 
 *Invariants.* A packet with a number is in the outbox, and so in the store, until the other site has
 acknowledged it; one that came before its turn waits in the store, too. An acknowledgement says how
 far packets were taken in, so it holds whenever it comes, and the newest says all.
+
+*Loss.* If nothing new is acknowledged in `Tuning.resend_steps` steps, the oldest packet is sent
+again. If that helped and more is still due, twice as many follow, and so on: a site that does not
+answer costs one packet at a time, and n lost packets are made up for in about log n rounds. A
+repeated packet is acknowledged again, so a lost acknowledgement is made up for, too. Steps are
+counted, because clocks may be wrong.
 
 *Cost.* One packet per step, target and channel, if there is something to say there, and one that
 only acknowledges where nothing else is said.
@@ -25,11 +31,13 @@ from plait.node.site_packets import (
     SiteChannel,
     SiteNews,
     SitePacket,
+    UnansweredPackets,
     decode_news,
     encode_news,
 )
 from plait.node.site_store import EARLY, EARLY_MESSAGES, OUTBOX, OUTBOX_MESSAGES, SegmentChanges
 from plait.node.store import lane_of
+from plait.tuning import USUAL, Tuning
 
 _OUTBOXES: dict[Channel, int] = {"rows": OUTBOX, "messages": OUTBOX_MESSAGES}
 _EARLY: dict[Channel, int] = {"rows": EARLY, "messages": EARLY_MESSAGES}
@@ -45,8 +53,12 @@ class SiteLinks:
         changes: SegmentChanges,
         states: Mapping[SiteChannel, SiteLinkState],
         shipped: RowWriter,
+        tuning: Tuning = USUAL,
     ) -> None:
         self.me = me
+        self.step = 0
+        """The number of the step that is being made."""
+        self._resend_steps = tuning.resend_steps
         self._names = tuple(names)
         self._changes = changes
         self._shipped = shipped
@@ -97,7 +109,8 @@ class SiteLinks:
         """A packet with the next number, kept until it is acknowledged."""
         state = self.states[way]
         number = state.sent + 1
-        self.states[way] = replace(state, sent=number)
+        waits = state.waits if self._outbox[way] else self.step
+        self.states[way] = replace(state, sent=number, waits=waits)
         body = encode_news(replace(news, received=state.received), self._shipped)
         self._outbox[way][number] = body
         self._changes.add(number, self._lane(way, _OUTBOXES), 0, body)
@@ -111,6 +124,32 @@ class SiteLinks:
         return [
             self._packet(way, 0, encode_news(news, self._shipped)) for way, news in told.items()
         ]
+
+    def resend(self) -> list[SitePacket]:
+        """Packets that have waited too long for an acknowledgement, to be sent once more."""
+        due = []
+        for way, outbox in self._outbox.items():
+            state = self.states[way]
+            if outbox and self.step - max(state.waits, state.resent) >= self._resend_steps:
+                helped = state.waits > state.resent
+                many = max(1, 2 * state.again) if helped else 1
+                self.states[way] = replace(state, resent=self.step, again=many)
+                due += [self._packet(way, n, outbox[n]) for n in sorted(outbox)[:many]]
+        return due
+
+    def unanswered(self) -> dict[str, UnansweredPackets]:
+        """For each site, the packets to it that are not acknowledged."""
+        found: dict[str, UnansweredPackets] = {}
+        for way, outbox in self._outbox.items():
+            if outbox:
+                state = self.states[way]
+                before = found.get(way.site, UnansweredPackets(0, state.waits, False))
+                found[way.site] = UnansweredPackets(
+                    before.count + len(outbox),
+                    min(before.since, state.waits),
+                    before.resent or state.again > 0,
+                )
+        return found
 
     def outstanding(self) -> list[SitePacket]:
         """The packets that nobody has acknowledged so far, in order."""
@@ -143,7 +182,8 @@ class SiteLinks:
         for gone in range(state.acknowledged + 1, number + 1):
             del outbox[gone]
             self._changes.remove(gone, self._lane(way, _OUTBOXES))
-        self.states[way] = replace(state, acknowledged=number)
+        again = state.again if outbox else 0
+        self.states[way] = replace(state, acknowledged=number, waits=self.step, again=again)
 
     def _lane(self, way: SiteChannel, kinds: Mapping[Channel, int]) -> int:
         return lane_of(self._names.index(way.site), kinds[way.channel])

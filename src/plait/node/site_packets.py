@@ -47,6 +47,16 @@ class SitePacket(NamedTuple):
     channel: Channel = "rows"
 
 
+class UnansweredPackets(NamedTuple):
+    """Packets to a site that it has not acknowledged."""
+
+    count: int
+    since: int
+    """The step since which nothing new was acknowledged."""
+    resent: bool
+    """Whether some had to be sent again."""
+
+
 class LegKey(NamedTuple):
     """A leg of a plan, in a form that all sites know."""
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from plait.adapt.placement import PlacementPolicy
 from plait.errors import SiteError
 from plait.node.batch import Aside
-from plait.node.site_packets import SiteChannel, SiteNews, SitePacket
+from plait.node.site_packets import SiteChannel, SiteNews, SitePacket, UnansweredPackets
 from plait.optimize.site_cost import HASH, JoinPrices, SiteSetting, StreamStatistics
 from plait.optimize.site_greedy import greedy
 from plait.plan.site_legs import site_part
@@ -51,6 +51,11 @@ class SiteSetup:
     prices: JoinPrices = HASH
     automatic: bool = True
     """Whether sites change the plan by themselves, or only if that is wanted from outside."""
+
+    @property
+    def everyone(self) -> tuple[str, ...]:
+        """All sites, also one that only gets results."""
+        return tuple(dict.fromkeys([*self.sites.names, self.sites.results]))
 
     @property
     def setting(self) -> SiteSetting:
@@ -171,7 +176,11 @@ class SiteReport:
     phase: str = "idle"
     """How far that change is here."""
     time: int = 0
-    """The host's clock, in microseconds, if the plan may change."""
+    """The host's clock, in microseconds."""
+    unanswered: dict[str, UnansweredPackets] = field(default_factory=dict)
+    """By site, the packets to it that it has not acknowledged."""
+    awaited: dict[str, int] = field(default_factory=dict)
+    """By site, the tuples here that wait for its clock."""
     wish: int = 0
     """The number of the plan wanted from outside that this change is about; 0 if it is not."""
     links: list[tuple[str, str, float, float]] = field(default_factory=list)

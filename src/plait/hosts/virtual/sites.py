@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
@@ -38,6 +38,8 @@ from plait.protocol.site_turns import InTurn
 from plait.protocol.site_wire import turn_from_plain, turn_to_plain
 
 _MICROS = 1_000_000
+_NEVER = 2**62
+"""More steps than any run has."""
 
 Spent: TypeAlias = Literal["work", "data", "window", "modification", "synchronization", "turn"]
 
@@ -98,6 +100,8 @@ class VirtualSites:
         *,
         tuple_bytes: float | None = None,
     ) -> None:
+        # These links lose nothing, and slow ones must not be loaded with repeats.
+        setup = replace(setup, tuning=replace(setup.tuning, resend_steps=_NEVER))
         self.setup = setup
         self.line = Timeline()
         names = dict.fromkeys([*setup.sites.names, setup.sites.results])
