@@ -71,6 +71,14 @@ def test_a_change_shows_both_plans_and_its_reasons(box: Path) -> None:
     assert page.count('class="wayof moved"') == 2, "the way of a, before and after"
 
 
+def test_whom_a_site_waits_for_is_shown(box: Path) -> None:
+    (watcher,) = watch_checkpoint(box)
+    assert "waits for" not in _page(watcher.refresh())
+    write_batch(box / "mail" / "all", 1, [told("oslo", 2, unanswered={"rome": [7, 1, True]})])
+    page = _page(watcher.refresh())
+    assert "waits for rome since 1970-01-01 00:00:01 UTC: 7 packets are not acknowledged" in page
+
+
 def test_the_report_has_the_same_without_a_server(box: Path) -> None:
     (watcher,) = watch_checkpoint(box)
     page = report_page([watcher.settled()])

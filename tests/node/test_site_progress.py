@@ -43,3 +43,21 @@ def test_plans_measurements_and_decisions_are_told() -> None:
 def test_before_the_first_step_there_is_no_plan() -> None:
     assert added_up([]).plan is None
     assert added_up([]).links == []
+
+
+def test_whom_a_site_waits_for_and_since_when_is_told() -> None:
+    progress = added_up(
+        [
+            told("oslo", 1, time=1_700_000_000_000_000, unanswered={"rome": [1, 1, False]}),
+            told("oslo", 2, time=1_700_000_009_000_000, unanswered={"rome": [7, 1, True]},
+                 awaited={"rome": 12}),
+            told("rome", 1),
+        ]
+    )  # fmt: skip
+    (one,) = progress.sites["oslo"].unanswered
+    assert (one.site, one.packets, one.since) == ("rome", 7, 1_700_000_000_000_000)
+    assert (
+        "waiting for answers\n  oslo waits for rome since 2023-11-14 22:13:20 UTC: 7 packets are "
+        "not acknowledged, and sent again; 12 tuples wait there" in str(progress)
+    )
+    assert not progress.sites["rome"].unanswered

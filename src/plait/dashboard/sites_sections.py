@@ -53,7 +53,13 @@ def sites(read: SitesRead) -> Markup:
     ]
     seen = tag("details", tag("summary", "as last measured"), tag("ul", notices), id="measured")
     wide = tag("div", table, class_="scroll")
-    return section("sites", "Sites", wide, seen if notices else None, kind="seven")
+    waits = [
+        tag("li", tag("b", name), f" {one}")
+        for name, done in read.progress.sites.items()
+        for one in done.unanswered
+    ]
+    silent = tag("ul", waits, id="unanswered") if waits else None
+    return section("sites", "Sites", wide, silent, seen if notices else None, kind="seven")
 
 
 def _site(name: str, done: SiteProgress | None) -> Markup:

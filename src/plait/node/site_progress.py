@@ -1,12 +1,14 @@
 """What the sites of a join have done, added up from the reports of their steps.
 
-Also what they have decided about their plan, why, and why they have stayed with it.
+Also whom they wait for, what they have decided about their plan, why, and why they have stayed with
+it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from plait.node.report import add
@@ -33,6 +35,30 @@ class SiteDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class UnansweredSite:
+    """A site that another one waits for."""
+
+    site: str
+    packets: int
+    """Packets to it that it has not acknowledged."""
+    since: int
+    """When it last acknowledged something, by the clock of who waits; in microseconds since 1970.
+    0 if that is not known."""
+    resent: bool
+    """Whether some were sent again."""
+    tuples: int
+    """Tuples that cannot be joined before it answers."""
+
+    def __str__(self) -> str:
+        moment = datetime.fromtimestamp(self.since // 1_000_000, UTC)
+        since = f" since {moment:%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
+        many = "packets are" if self.packets != 1 else "packet is"
+        text = f"waits for {quoted(self.site)}{since}: {self.packets:,} {many} not acknowledged"
+        text += ", and sent again" if self.resent else ""
+        return text + (f"; {self.tuples:,} tuples wait there" if self.tuples else "")
+
+
+@dataclass(frozen=True, slots=True)
 class SiteProgress:
     """What one site has done."""
 
@@ -52,6 +78,8 @@ class SiteProgress:
     """For plans that were wanted from outside, the number under which they had their turn."""
     last: Mapping[str, Any] = field(default_factory=dict)
     """Its last report: clock, windows, waiting tuples, watermarks, plans."""
+    unanswered: tuple[UnansweredSite, ...] = ()
+    """The sites that have not acknowledged all packets from this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +128,10 @@ class SitesProgress:
         lines.append("links")
         for (origin, target), size in sorted(self.link_bytes.items()):
             lines.append(f"  {quoted(origin)} → {quoted(target)}  {size:,} bytes")
+        waiting = [(name, one) for name, site in self.sites.items() for one in site.unanswered]
+        if waiting:
+            lines.append("waiting for answers")
+        lines += [f"  {quoted(name)} {one}" for name, one in sorted(waiting, key=lambda w: w[0])]
         seen = [(s, told) for site in self.sites.values() for s, told in site.measured.items()]
         if seen:
             lines.append("streams, as last measured")
@@ -152,6 +184,26 @@ def _one_site(name: str, given: list[Mapping[str, Any]]) -> SiteProgress:
             plans[report["follows"]] = from_plain(Jep, report["plan"])
     counts = {what: sum(report.get(what, 0) for report in reports) for what in _COUNTS}
     wishes = {report["wish"]: report["turn"] for report in reports if report.get("wish")}
+    last = reports[-1]
     return SiteProgress(
-        name, len(reports), counts, streams, sent, measured, plans, wishes, reports[-1]
+        name,
+        len(reports),
+        counts,
+        streams,
+        sent,
+        measured,
+        plans,
+        wishes,
+        last,
+        _unanswered(reports),
     )
+
+
+def _unanswered(reports: list[Mapping[str, Any]]) -> tuple[UnansweredSite, ...]:
+    """Whom a site waits for, by its reports in order."""
+    last, times = reports[-1], {int(one["step"]): int(one.get("time", 0)) for one in reports}
+    found = []
+    for site, (count, since, resent) in sorted(last.get("unanswered", {}).items()):
+        tuples = last.get("awaited", {}).get(site, 0)
+        found.append(UnansweredSite(site, count, times.get(since, 0), resent, tuples))
+    return tuple(found)
