@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pyarrow as pa
@@ -19,9 +22,11 @@ from plait.errors import (
     UnknownSite,
     UnknownStream,
 )
+from plait.hosts.spark.site_planning import settings_of
 from plait.hosts.spark.sites import PlacedJoin
 from plait.plan.sites import Jep, Sep, SiteLink
 from plait.plan.sites_serde import dumps
+from plait.query.builder import JoinBuilder
 
 AT = {"oslo": ["a"], "rome": "b"}
 LINKS: dict[str, Any] = {"latency": 0.005, "rate": 128_000}
@@ -111,3 +116,64 @@ def test_streams_must_be_dataframes_where_they_arrive(tmp_path: Any) -> None:
         _placed().site("rome").start(mailbox=tmp_path / "box", checkpoint=tmp_path / "c")
     with pytest.raises(UnknownSite, match="no site 'paris'"):
         _placed().site("paris")
+
+
+TOLD: dict[str, Callable[[Any], Any]] = {
+    "limits": lambda asked: asked.budget(cpu=0.5),
+    "enforced": lambda asked: asked.budget(memory="1 GB", enforce=False),
+    "known": lambda asked: asked.statistics({"selectivities": {"a.k = b.k": 0.1}}),
+    "router": lambda asked: asked.engine("teddies"),
+    "adaptive": lambda asked: asked.adapt(plait.Policy(margin=0.5)),
+    "balanced": lambda asked: asked.balance(plait.BalancePolicy(margin=0.5)),
+}
+"""For each setting of a join, how to give it one that sites do not know."""
+
+
+def _sql() -> Any:
+    row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
+    text = (
+        "SELECT a.k FROM a JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts AND b.ts + INTERVAL 1 SECOND"
+    )
+    return plait.sql({"a": row, "b": row}, text, time={"a": "ts", "b": "ts"}, watermark="1 second")
+
+
+@pytest.mark.parametrize("asked", [_asked, _sql])
+def test_no_setting_of_a_join_is_ignored(asked: Callable[[], Any]) -> None:
+    question = {"query", "sources", *(field.name for field in fields(JoinBuilder))}
+    settings = {field.name for field in fields(asked())} - question
+    assert settings == set(TOLD), "say what sites make of a new setting"
+    plait.sites(asked(), at=AT, **LINKS)
+    for name, tell in TOLD.items():
+        told = tell(asked())
+        assert name in settings_of(told)
+        with pytest.raises(SiteError, match=r"the join was told (\w+) \(.*; \w+") as refused:
+            plait.sites(told, at=AT, **LINKS)
+        (method,) = re.findall(r"told (\w+)", str(refused.value))
+        assert callable(getattr(told, method)), "it is named as users know it"
+
+
+def test_a_setting_that_nobody_has_thought_of_is_refused() -> None:
+    @dataclass(frozen=True)
+    class Later:
+        query: Any
+        sources: Any
+        colour: str = "none"
+
+    asked = _asked()
+    plait.sites(Later(asked.query, asked.sources), at=AT, **LINKS)
+    with pytest.raises(SiteError, match=r"the join was told colour \(red\)"):
+        plait.sites(Later(asked.query, asked.sources, "red"), at=AT, **LINKS)
+
+
+def test_what_a_join_was_told_holds_for_sites_where_they_can() -> None:
+    told = _asked().statistics({"rates": {"a": 7}})
+    placed = plait.sites(told, at=AT, **LINKS)
+    assert placed.setting.statistics["a"].rate == 7
+    assert placed.setting.statistics["b"].rate != 7
+    both = plait.sites(told, at=AT, **LINKS, statistics={"a": {"rate": 8, "factor": 0.5}})
+    assert both.setting.statistics["a"].rate == 8, "what the sites are told counts"
+    assert plait.sites(_asked().adapt(False), at=AT, **LINKS).setup.automatic is False
+    assert plait.sites(_asked().adapt(), at=AT, **LINKS).setup.automatic
+    assert plait.sites(_asked().balance(False).engine("tree"), at=AT, **LINKS).setup.automatic
+    with pytest.raises(SiteError, match="the join was told adapt"):
+        plait.sites(_asked().adapt(False), at=AT, **LINKS, adapt=True)

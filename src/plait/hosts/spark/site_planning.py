@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any
 
 import pyarrow as pa
 
+from plait.adapt.placement import PlacementPolicy
 from plait.errors import (
     LinkWithoutRate,
     PlanError,
@@ -17,8 +19,10 @@ from plait.errors import (
     did_you_mean,
 )
 from plait.optimize.site_cost import StreamStatistics
+from plait.optimize.statistics import Statistics
 from plait.plan.sites import Jep, SiteLink, Sites, check_jep
 from plait.plan.sites_serde import loads
+from plait.query.builder import JoinBuilder
 from plait.query.names import quoted
 from plait.query.query import Query, Stream
 
@@ -28,8 +32,67 @@ _TEXT_BYTES = 20
 _LONGEST = 60
 """Characters of a site's name: escaped, it must fit into the name of a folder."""
 
+_REFUSED = {
+    "limits": ("budget", "leave it out: sites have no limits for CPU and memory"),
+    "enforced": ("budget", "leave it out: sites have no limits for CPU and memory"),
+    "router": ("engine", "leave it out: a site runs the operators of its plan"),
+    "adaptive": (
+        "adapt",
+        "give the policy to the sites: plait.sites(..., adapt=plait.PlacementPolicy(...))",
+    ),
+    "balanced": ("balance", "leave it out: the rows of a site stay there"),
+    "known": (
+        "statistics",
+        'give what is known of a stream: plait.sites(..., statistics={"a": {"factor": 0.01}})',
+    ),
+}
+"""What a join can be told and sites cannot: the method that says so, and what to do instead."""
+
 GivenLink = SiteLink | tuple[str, str, float, float]
 GivenStatistics = StreamStatistics | Mapping[str, float]
+GivenAdapt = PlacementPolicy | bool | None
+
+
+def settings_of(question: object) -> dict[str, Any]:
+    """What a join was told beside its question, as far as it is not the default."""
+    assert is_dataclass(question)
+    asked = {"query", "sources", *(field.name for field in fields(JoinBuilder))}
+    told = {f.name: f for f in fields(question) if f.name not in asked}
+    return {
+        name: getattr(question, name)
+        for name, field in told.items()
+        if getattr(question, name) != field.default
+    }
+
+
+def honoured(
+    question: object, adapt: GivenAdapt, statistics: Mapping[str, GivenStatistics]
+) -> tuple[GivenAdapt, dict[str, GivenStatistics]]:
+    """How sites adapt and what is known of streams, with what the join was told about that.
+
+    What sites cannot do is refused by name, instead of being ignored.
+    """
+    settings, known = settings_of(question), dict(statistics)
+    if isinstance(settings.get("adaptive"), bool) and adapt is None:
+        adapt = settings.pop("adaptive")
+    if settings.get("balanced") is False:  # which is how sites are
+        del settings["balanced"]
+    found = settings.get("known")
+    if isinstance(found, Statistics) and found == Statistics(rates=found.rates):
+        for name, estimate in settings.pop("known").rates.items():
+            said, rate = known.get(name, {}), {"rate": estimate.value}
+            known[name] = {**rate, **said} if isinstance(said, Mapping) else said
+    for name, value in settings.items():
+        method, remedy = _REFUSED.get(name, (name, "leave it out"))
+        raise SiteError(
+            f"the join was told {method} ({_short(value)}), which sites do not know", remedy=remedy
+        )
+    return adapt, known
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def given_homes(query: Query, at: Mapping[str, str | Sequence[str]]) -> tuple[tuple[str, str], ...]:

@@ -49,6 +49,7 @@ from plait.hosts.spark.site_planning import (
     given_homes,
     given_links,
     given_plan,
+    honoured,
 )
 from plait.hosts.spark.site_progress import sites_progress
 from plait.hosts.spark.site_replans import Replanned, measured, replanned
@@ -329,11 +330,15 @@ def sites(
     While rows flow the sites measure their streams, and change the plan when that is worth it: with
     `adapt=plait.PlacementPolicy(update="distributed", threshold=0.5)` among themselves, and if a
     cost has changed by half. With `adapt=False`, or a plan that is given, only `replan` changes it.
+
+    Of what the join itself was told, `adapt(True)`, `adapt(False)` and the rates in `statistics`
+    hold for sites, too. A budget, an engine and other settings are refused.
     """
     if not isinstance(adapt, PlacementPolicy | bool | None):
         raise PolicyError(
             f"adapt={adapt!r} is no policy", remedy="give True, False or a plait.PlacementPolicy"
         )
+    adapt, said = honoured(question, adapt, statistics or {})
     query = narrowed(question.query)
     homes = given_homes(query, at)
     names = tuple(at)
@@ -343,7 +348,7 @@ def sites(
         )
     joined = given_links(names, links, latency, rate)
     placed = Sites(names, homes, joined, results or RESULTS)
-    known = default_statistics(query, statistics or {})
+    known = default_statistics(query, said)
     setting = SiteSetting(placed, known, HASH, conditions_of(query))
     jep = greedy(setting) if plan is None else given_plan(placed, plan)
     setup = SiteSetup(
