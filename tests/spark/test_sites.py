@@ -22,6 +22,7 @@ from pyspark import cloudpickle
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from tests.hosts.spark.test_site_orders import litter
 from tests.spark import mortal_site
 from tests.spark.feeds import AT, SAID, SLOW, TURNED, Feeds, found_in, placed_at
 
@@ -122,6 +123,9 @@ def test_oracle_the_plan_moves_away_from_a_slow_link(
     running = Running(placed, tmp_path, divided=divided)
     for number in range(2):
         feeds.write(number)
+    orders = Mailbox(running.box).orders
+    orders.mkdir(parents=True)
+    left = litter(orders)
     try:
         running.start()
         running.rest()
@@ -137,6 +141,8 @@ def test_oracle_the_plan_moves_away_from_a_slow_link(
     finally:
         running.stop()
     assert change.change == 1, "the slow link is worth another plan"
+    assert len(first.strays) == len(left), "what lies among the orders stops nobody, and is named"
+    assert any("000007-0.json is not followed" in decision.text for decision in first.decisions)
     found = running.found(spark)
     assert found == feeds.wanted(placed)
     assert sum(found.values()) == last.results > 100

@@ -89,6 +89,8 @@ class SitesProgress:
     sites: Mapping[str, SiteProgress]
     decisions: tuple[SiteDecision, ...] = ()
     """What was decided about the plan, and why, in order."""
+    strays: tuple[str, ...] = ()
+    """What is among the orders and is not followed, with the reason."""
 
     @property
     def results(self) -> int:
@@ -140,6 +142,9 @@ class SitesProgress:
                 f"  {quoted(stream)}  {told['rate']:.3g} rows/s · factor {told['factor']:.3g} · "
                 f"{told['tuple_bytes']:.3g} bytes · {told['notice']}"
             )
+        if self.strays:
+            lines.append("among the orders")
+        lines += [f"  {stray}" for stray in self.strays]
         if self.decisions:
             lines.append("decisions")
             lines += [f"  {decision}" for decision in self.decisions]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,14 @@ import pytest
 
 from plait.adapt.placement import PlacementPolicy
 from plait.errors import SourceError
-from plait.hosts.spark.site_orders import SiteOrder, want, withdraw
+from plait.hosts.spark.site_orders import (
+    SiteOrder,
+    order_path,
+    read_order,
+    strays,
+    want,
+    withdraw,
+)
 from plait.hosts.spark.site_progress import standing
 from plait.node.site import Site
 from plait.node.site_packets import SitePacket
@@ -44,8 +53,51 @@ def test_every_order_has_a_number_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["{}", "[1]", '{"order": "Dance"}', '{"order": "Withdraw"}', "x"])
 def test_an_order_that_cannot_be_read_is_named(text: str) -> None:
-    with pytest.raises(SourceError, match="an order to sites cannot be read"):
+    with pytest.raises(SourceError, match="it is no order to sites"):
         SiteOrder.from_json(text)
+
+
+def litter(folder: Path) -> dict[str, str]:
+    """Everything that people leave in a folder, and what is said of it."""
+    (folder / "notes.txt").write_text("call Rome")
+    (folder / "1x.json").write_text("{}")
+    (folder / "000003-0.json").mkdir()
+    (folder / "000003-0.json" / "000004-0.json").write_text(SiteOrder(Withdraw(4)).to_json())
+    os.mkfifo(folder / "000005-0.json")
+    (folder / "000006-1.json").symlink_to(folder / "notes.txt")
+    (folder / "000007-0.json").write_text(SiteOrder(WANTED).to_json()[:50])
+    (folder / "000008-1.json").write_text(SiteOrder(Withdraw(1)).to_json())
+    (folder / "000009-1.json").write_bytes(b"\xff\xfe")
+    (folder / "000010-1.json").write_text("")
+    (folder / "_123-abc").write_text("a draft")
+    return {
+        "notes.txt": "is not named like an order",
+        "1x.json": "is not named like an order",
+        "000003-0.json": "regular file|directory",
+        "000005-0.json": "is no regular file",
+        "000006-1.json": "is a link",
+        "000007-0.json": "is no order",
+        "000008-1.json": "another number than its name",
+        "000009-1.json": "decode",
+        "000010-1.json": "is no order",
+    }
+
+
+def test_what_lies_among_orders_is_left_alone_and_named(tmp_path: Path) -> None:
+    there = litter(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    wish = want(tmp_path, lambda number: replace(WANTED, request=number))
+    assert wish.request == 11, "a number that nothing there has"
+    assert read_order(order_path(tmp_path, wish)).wish == wish
+    told = strays(tmp_path)
+    assert len(told) == len(there)
+    for name, why in there.items():
+        (line,) = (line for line in told if f"/{name} is not followed" in line)
+        assert re.search(why, line)
+        assert line.endswith("; remove it, and order it again if it was meant")
+    with pytest.raises(SourceError, match="not named like an order"):
+        read_order(tmp_path / "000003-0.json" / "000004-0.json")
+    assert sorted(tmp_path.rglob("*")) == sorted([*before, order_path(tmp_path, wish)])
 
 
 def _row() -> pa.Table:

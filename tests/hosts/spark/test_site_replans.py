@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +93,18 @@ def test_the_best_plan_stays(tmp_path: Path) -> None:
     assert found.change is None
     assert str(found) == "the plan 0 is the best that is known"
     assert not box.orders.exists()
+
+
+def test_who_orders_a_plan_is_told_that_the_order_was_damaged(tmp_path: Path) -> None:
+    box = Mailbox(tmp_path)
+    box.prepare(["all"])
+    looks = count()
+
+    def look() -> Any:
+        if next(looks):  # the second time, the plan has been ordered
+            (order,) = box.orders.iterdir()
+            order.write_text("{")
+        return added_up([])
+
+    with pytest.raises(MigrationError, match=r"000001-0.json is not followed: .*call replan again"):
+        replanned(box, SETTING, OTHER, look, timeout=60)

@@ -10,13 +10,15 @@ which Spark has logged. Only the order of rows within a batch may differ, and no
 the rows of a stamp are kept in the order of event time, rows of the same time leave together, and
 all else is sets.
 
-*Orders* (`site_orders`) come as rows of a source as well, so a repeated batch hears the same ones.
+*Orders* (`site_orders`) come as rows of a source as well, with the names of their files, which are
+written once. So a repeated batch hears the same ones.
 The host's clock is the time of the batch, which is in Spark's log, too.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -26,11 +28,11 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from plait.errors import CheckpointMismatch
+from plait.errors import CheckpointMismatch, SourceError
 from plait.files.mailboxes import REPORTS
-from plait.hosts.spark.mail import ASIDE, MAIL, RESULTS, box_of, checked, digest_of
+from plait.hosts.spark.mail import ASIDE, MAIL, RESULTS, box_of, checked, digest_of, local_folder
 from plait.hosts.spark.operator import SparkStore
-from plait.hosts.spark.site_orders import SiteOrder
+from plait.hosts.spark.site_orders import SiteOrder, read_order
 from plait.hosts.spark.site_progress import standing
 from plait.hosts.spark.worker import settle
 from plait.node.site import Site
@@ -41,6 +43,8 @@ from plait.route.rows import decode_rows, encode_rows
 
 ROWS, PACKET, ORDER = "rows", "packet", "order"
 """What a row of the input is."""
+
+_LOG = logging.getLogger("plait")
 
 _SITES: dict[str, Site] = {}
 """By the token of their state, the sites that this Python worker knows."""
@@ -57,6 +61,8 @@ class _Given:
     orders: list[SiteOrder] = field(default_factory=list)
     time: int = 0
     """That of the batch, in microseconds since 1970."""
+    notes: list[str] = field(default_factory=list)
+    """What was left alone, and why."""
 
 
 class SiteOperator(StatefulProcessor):
@@ -91,6 +97,9 @@ class SiteOperator(StatefulProcessor):
             token=uuid.uuid4().hex,
             store=self._store,
         )
+        outcome.report.notes += given.notes
+        for note in given.notes:
+            _LOG.warning("%s: %s", name, note)
         yield self._mail(site, outcome, followed)
         while len(_SITES) >= _MOST_SITES:
             del _SITES[next(iter(_SITES))]
@@ -121,7 +130,7 @@ class SiteOperator(StatefulProcessor):
                 if row.kind == ROWS:
                     given.rows.setdefault(origin, []).extend(decode_rows(body))
                 elif row.kind == ORDER:
-                    given.orders.append(SiteOrder.from_json(body.decode()))
+                    self._order(body.decode(), given)
                 else:
                     digest = bytes(row.digest)
                     body = checked(self._question, str(row.question), origin, digest, body)
@@ -129,6 +138,13 @@ class SiteOperator(StatefulProcessor):
                         SitePacket(origin, name, int(row.number), body, row.channel)
                     )
         return given
+
+    def _order(self, path: str, given: _Given) -> None:
+        """Read an order, if it is one."""
+        try:
+            given.orders.append(read_order(local_folder(path)))
+        except SourceError as error:
+            given.notes.append(str(error))
 
     def _mail(self, site: Site, outcome: SiteOutcome, followed: int | None) -> pd.DataFrame:
         """What comes out of a step, as rows for the sink."""

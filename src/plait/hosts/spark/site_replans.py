@@ -14,11 +14,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 
 from plait.adapt.placement import central_update
-from plait.errors import MigrationError
+from plait.errors import MigrationError, SourceError
 from plait.hosts.spark.mail import Mailbox
-from plait.hosts.spark.site_orders import want, withdraw
+from plait.hosts.spark.site_orders import order_path, read_order, want, withdraw
 from plait.node.site_progress import SitesProgress
 from plait.optimize.site_cost import SiteSetting, StreamStatistics, jep_cost
 from plait.plan.sites import Jep
@@ -80,7 +81,7 @@ def replanned(
         return Replanned(old, old, reason=f"the plan {number} is the best that is known")
     statistics, links = tuple(setting.statistics.items()), setting.sites.links
     wish = want(box.orders, lambda n: WantPlan(n, new, statistics, links))
-    change = _await(box, setting.sites.names, wish.request, look, timeout)
+    change = _await(box, setting.sites.names, wish, look, timeout)
     costs = f"{1000 * after:.3g} ms per second instead of {1000 * before:.3g}"
     return Replanned(old, new, change, f"plan {change} takes {costs}")
 
@@ -88,14 +89,16 @@ def replanned(
 def _await(
     box: Mailbox,
     names: tuple[str, ...],
-    request: int,
+    wish: WantPlan,
     look: Callable[[], SitesProgress],
     timeout: float,
 ) -> int:
     """The number of a plan that was wanted, as soon as all sites follow it."""
-    until = time.monotonic() + timeout
+    until, request = time.monotonic() + timeout, wish.request
     while True:
         outcome = outcome_of(look(), names, request)
+        if not outcome.change:
+            _check(order_path(box.orders, wish))
         if not outcome.waiting_for and not outcome.given_up:
             return outcome.change
         if outcome.given_up:
@@ -114,6 +117,17 @@ def _await(
                 remedy="see whether the application runs and reaches the mailbox",
             )
         time.sleep(_LOOK_EVERY)
+
+
+def _check(order: Path) -> None:
+    """Refuse to wait for an order that was damaged before the sites have heard of it."""
+    try:
+        read_order(order)
+    except SourceError as error:
+        raise MigrationError(
+            f"the plan stays as it is: {str(error).partition(';')[0]}",
+            remedy="see who writes to that folder, and call replan again: it orders anew",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

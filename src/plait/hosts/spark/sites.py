@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +43,7 @@ from plait.hosts.spark.requirements import check_packages, check_spark
 from plait.hosts.spark.schemas import conform
 from plait.hosts.spark.settings import store_in_rocksdb
 from plait.hosts.spark.site_operator import ORDER, PACKET, ROWS, SiteOperator
+from plait.hosts.spark.site_orders import PATTERN, strays
 from plait.hosts.spark.site_planning import (
     GivenLink,
     GivenStatistics,
@@ -69,6 +71,8 @@ from plait.query.serde import query_to_dict
 from plait.route.rows import encode_rows, gathered
 from plait.tuning import USUAL, Tuning
 
+_LOG = logging.getLogger("plait")
+
 ALL = "all"
 """The application that runs all sites."""
 
@@ -85,6 +89,10 @@ _INPUT = (
     .add("time", LongType())
 )
 """What the operator reads; `time` is that of the batch, the same in a replay."""
+
+
+_FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+"""What Spark says of files; their content is not touched."""
 
 
 class SiteQuestion(Protocol):
@@ -162,6 +170,8 @@ class PlacedJoin:
         box.prepare(self._applications)
         box.check(self.application, checkpoint)
         box.describe(dumps(self.setup.sites, self.plan))
+        for stray in strays(box.orders):
+            _LOG.warning("%s", stray)
         session = self._session()
         warn_without_watermarks(self.setup.query)
         store_in_rocksdb(session)
@@ -191,7 +201,8 @@ class PlacedJoin:
         """What the sites have done so far, and what was sent over each link."""
         box = Mailbox(mailbox)
         box.prepare(self._applications)
-        return sites_progress(box.stored(self._session(), self._applications))
+        progress = sites_progress(box.stored(self._session(), self._applications))
+        return replace(progress, strays=tuple(strays(box.orders)))
 
     def replan(
         self,
@@ -272,11 +283,12 @@ class PlacedJoin:
         for application in others:
             mail = box.stream(session, application).where(F.col("box").isin(list(boxes)))
             found.append(_as_input(mail, _key_of(boxes), PACKET))
-        reader = session.readStream.options(**AGELESS)
-        orders = reader.option("wholetext", True).text(str(box.orders))
+        # Only names are read here; an order that is gone again is not heard.
+        reader = session.readStream.format("binaryFile").schema(_FILES).options(**AGELESS)
+        orders = reader.option("ignoreMissingFiles", True).load(f"{box.orders}/{PATTERN}")
         told = orders.select(
             F.explode(F.array([F.lit(key) for key in keys.values()])).alias("key"),
-            F.col("value").cast("binary").alias("body"),
+            F.col("path").cast("binary").alias("body"),
         )
         found.append(_as_input(told, F.col("key"), ORDER))
         inputs = found[0]
