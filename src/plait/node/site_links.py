@@ -145,7 +145,7 @@ class SiteLinks:
                 state = self.states[way]
                 before = found.get(way.site, UnansweredPackets(0, state.waits, False))
                 found[way.site] = UnansweredPackets(
-                    before.count + len(outbox),
+                    before.packets + len(outbox),
                     min(before.since, state.waits),
                     before.resent or state.again > 0,
                 )

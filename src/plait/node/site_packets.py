@@ -50,7 +50,7 @@ class SitePacket(NamedTuple):
 class UnansweredPackets(NamedTuple):
     """Packets to a site that it has not acknowledged."""
 
-    count: int
+    packets: int
     since: int
     """The step since which nothing new was acknowledged."""
     resent: bool
