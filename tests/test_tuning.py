@@ -167,6 +167,10 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
         "what is guessed of streams, and how long names of folders may be",
         ("_USUAL_RATE", "_TEXT_BYTES", "_LONGEST"),
     ),
+    "hosts.spark.site_waker": (
+        "how often a thread looks; results do not depend on it",
+        ("_SECONDS", "_MOST_LOOKS"),
+    ),
     "hosts.spark.site_replans": ("how often reports are read", ("_LOOK_EVERY",)),
     "hosts.spark.partitions": (HOST, ("SPARKS_DEFAULT", "_ROWS")),
     "hosts.spark.requirements": (HOST, ("NEEDED",)),

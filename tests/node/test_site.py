@@ -131,7 +131,7 @@ def test_a_plan_is_installed_filled_switched_to_and_the_old_one_goes() -> None:
         oslo.switch(1, 5)
     asked = oslo.step()
     rome.step(packets=asked.packets)
-    assert oslo.step(packets=rome.outstanding()).report.windows["b"] == 1
+    assert oslo.step(packets=rome.links.outstanding()).report.windows["b"] == 1
     assert oslo.is_full(1)
     oslo.hold(oslo.clock + 1)
     assert oslo.step({"a": rows(1)}, now=20).report.probes == 0, "its head is held"
@@ -142,8 +142,8 @@ def test_a_plan_is_installed_filled_switched_to_and_the_old_one_goes() -> None:
         oslo.install(2, other)
     results = 0
     for _ in range(5):
-        oslo.step(packets=rome.outstanding())
-        found = rome.step(packets=oslo.outstanding()).results
+        oslo.step(packets=rome.links.outstanding())
+        found = rome.step(packets=oslo.links.outstanding()).results
         results += sum(batch.num_rows for batch in found)
     assert results == 1
     assert list(oslo.plans) == list(rome.plans) == [1]
@@ -158,8 +158,8 @@ def test_what_is_saved_does_not_grow_with_the_number_of_changes() -> None:
             site.install(number, plans[number % 2])
         if number % 3:
             for _ in range(3):
-                oslo.step(packets=rome.outstanding())
-                rome.step(packets=oslo.outstanding())
+                oslo.step(packets=rome.links.outstanding())
+                rome.step(packets=oslo.links.outstanding())
             stamp = max(site.clock for site in both) + 1
             for site in both:
                 site.switch(number, stamp)
@@ -167,8 +167,8 @@ def test_what_is_saved_does_not_grow_with_the_number_of_changes() -> None:
             for site in both:
                 site.give_up(number)
         for _ in range(4):
-            oslo.step(packets=rome.outstanding())
-            rome.step(packets=oslo.outstanding())
+            oslo.step(packets=rome.links.outstanding())
+            rome.step(packets=oslo.links.outstanding())
         assert len(oslo.plans) == len(rome.plans) == 1
         sizes.append(len(oslo.header.to_json()))
     assert max(sizes[150:]) < 1.5 * max(sizes[90:110])
@@ -209,7 +209,7 @@ def test_a_copy_of_a_window_overtakes_rows_that_are_still_coming_from_its_home()
     copy = n3.step(packets=to(n3, *asked)).packets
     assert n1.step(packets=to(n1, *copy)).report.windows["b"] == 1
     assert n1.is_full(1)
-    late = n1.step(packets=to(n1, *first, *n2.outstanding()))
+    late = n1.step(packets=to(n1, *first, *n2.links.outstanding()))
     assert late.report.windows["b"] == 1, "it is the same row"
     later = n2.step({"b": rows(2)}).packets
     assert n1.step(packets=to(n1, *later)).report.windows["b"] == 2
@@ -221,8 +221,8 @@ def test_a_head_between_promise_and_outcome_follows_the_plan_of_its_stamp() -> N
     for site in (oslo, rome):
         site.install(1, other)
     for _ in range(3):
-        oslo.step(packets=rome.outstanding())
-        rome.step(packets=oslo.outstanding())
+        oslo.step(packets=rome.links.outstanding())
+        rome.step(packets=oslo.links.outstanding())
     for site in (oslo, rome):
         assert site.is_full(1)
         site.hold(site.clock + 1)
@@ -234,8 +234,8 @@ def test_a_head_between_promise_and_outcome_follows_the_plan_of_its_stamp() -> N
     oslo.step({"a": rows(1)}, now=agreed + 50)  # it has not heard of the outcome
     results = 0
     for beat in range(6):
-        oslo.step(packets=rome.outstanding())
-        found = rome.step(packets=oslo.outstanding()).results
+        oslo.step(packets=rome.links.outstanding())
+        found = rome.step(packets=oslo.links.outstanding()).results
         results += sum(batch.num_rows for batch in found)
         if beat == 2:
             oslo.switch(1, agreed)

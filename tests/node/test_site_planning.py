@@ -27,7 +27,7 @@ def rows(second: int, count: int) -> pa.Table:
 
 
 def to(site: Site, other: Site) -> list[SitePacket]:
-    return [packet for packet in other.outstanding() if packet.target == site.name]
+    return [packet for packet in other.links.outstanding() if packet.target == site.name]
 
 
 def setup(update: UpdateWay = "central") -> SiteSetup:
@@ -73,8 +73,8 @@ def test_streams_at_one_site_are_planned_together() -> None:
     assert oslo.planning is not None
     assert sorted(oslo.planning.planner.members) == ["a", "b"]
     for second in range(8):
-        oslo.step({"a": rows(second, 400), "b": rows(second, 1)}, rome.outstanding())
-        rome.step({"c": rows(second, 1)}, oslo.outstanding())
+        oslo.step({"a": rows(second, 400), "b": rows(second, 1)}, rome.links.outstanding())
+        rome.step({"c": rows(second, 1)}, oslo.links.outstanding())
     assert oslo.planning.planner.turn >= 1
     assert list(oslo.plans)[-1] >= 1
 

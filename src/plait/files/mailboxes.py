@@ -44,16 +44,18 @@ def described(place: Path) -> tuple[Sites, Jep]:
 
 
 class ReportReader:
-    """Reads the reports in a mailbox; each file is read once."""
+    """Reads the reports in a mailbox, or of one application there; each file is read once."""
 
-    def __init__(self, place: Path) -> None:
-        self._place = place
+    def __init__(self, place: Path, application: str | None = None) -> None:
+        self._mail = place / "mail"
+        self._application = application
         self._read: set[Path] = set()
 
     def new(self) -> list[dict[str, Any]]:
         """The reports that have come since the last time."""
         found: list[dict[str, Any]] = []
-        for application in sorted((self._place / "mail").iterdir()):
+        one = self._application
+        for application in sorted(self._mail.iterdir()) if one is None else [self._mail / one]:
             for path in logged(application):
                 if path.parent.name == f"box={REPORTS}" and path not in self._read:
                     bodies = pq.read_table(path, columns=["body"], partitioning=None)["body"]

@@ -212,10 +212,6 @@ class Site:
             return AFTER_ALL_TIMES
         return own_watermark(self.query.streams[self.query.index(stream)], self.newest[stream])
 
-    def outstanding(self) -> list[SitePacket]:
-        """The packets that are not acknowledged; they are sent again if that lasts."""
-        return self.links.outstanding()
-
     # -- one step
 
     def step(
@@ -225,6 +221,7 @@ class Site:
         *,
         now: int = 0,
         beat: bool = False,
+        again: bool = False,
         ended: bool = False,
         wishes: Iterable[Wish] = (),
         token: str = "",
@@ -234,10 +231,11 @@ class Site:
 
         Rows are given by stream, for streams that arrive here. `now` pushes the clock, so that the
         clocks of sites do not drift apart. A `beat` tells everybody who keeps a window of this
-        site's streams how far it has come. After `ended` no more rows come. `wishes` are plans that
-        somebody wants, or wants no longer; all sites are told the same. The state after the step
-        has the name `token`, and what changed is written to the `store`; without one, nothing is
-        durable. What is refused changes nothing.
+        site's streams how far it has come; with `again`, what was not acknowledged is sent again
+        without further delay. After `ended` no more rows come. `wishes` are plans that somebody
+        wants, or wants no longer; all sites are told the same. The state after the step has the
+        name `token`, and what changed is written to the `store`; without one, nothing is durable.
+        What is refused changes nothing.
         """
         self.links.step = self.step_number + 1
         outcome = SiteOutcome(report := SiteReport(self.name, self.links.step, time=now))
@@ -265,7 +263,7 @@ class Site:
         self._ask()
         self._tell(beat)
         self._purge()
-        numbered = [*self.links.resend(), *self._sent(outcome)]
+        numbered = [*self.links.resend(again), *self._sent(outcome)]
         outcome.packets = [*numbered, *self.links.acknowledge()]
         self._retire()
         complete(self, report, probed, outcome)

@@ -125,12 +125,16 @@ class SiteLinks:
             self._packet(way, 0, encode_news(news, self._shipped)) for way, news in told.items()
         ]
 
-    def resend(self) -> list[SitePacket]:
-        """Packets that have waited too long for an acknowledgement, to be sent once more."""
+    def resend(self, now: bool = False) -> list[SitePacket]:
+        """Packets that have waited too long for an acknowledgement, to be sent once more.
+
+        With `now`, any that were sent in an earlier step have waited long enough.
+        """
+        patience = 1 if now else self._resend_steps
         due = []
         for way, outbox in self._outbox.items():
             state = self.states[way]
-            if outbox and self.step - max(state.waits, state.resent) >= self._resend_steps:
+            if outbox and self.step - max(state.waits, state.resent) >= patience:
                 helped = state.waits > state.resent
                 many = max(1, 2 * state.again) if helped else 1
                 self.states[way] = replace(state, resent=self.step, again=many)

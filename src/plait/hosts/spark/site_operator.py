@@ -32,7 +32,7 @@ from plait.errors import CheckpointMismatch, SourceError
 from plait.files.mailboxes import REPORTS
 from plait.hosts.spark.mail import ASIDE, MAIL, RESULTS, box_of, checked, digest_of, local_folder
 from plait.hosts.spark.operator import SparkStore
-from plait.hosts.spark.site_orders import SiteOrder, read_order
+from plait.hosts.spark.site_orders import WAKE, SiteOrder, read_order
 from plait.hosts.spark.site_progress import standing
 from plait.hosts.spark.worker import settle
 from plait.node.site import Site
@@ -61,6 +61,8 @@ class _Given:
     orders: list[SiteOrder] = field(default_factory=list)
     time: int = 0
     """That of the batch, in microseconds since 1970."""
+    woken: bool = False
+    """Whether it is time to send again what nobody has acknowledged (`site_waker`)."""
     notes: list[str] = field(default_factory=list)
     """What was left alone, and why."""
 
@@ -93,6 +95,7 @@ class SiteOperator(StatefulProcessor):
             {stream: pa.concat_batches(batches) for stream, batches in given.rows.items()},
             sorted(given.packets),
             now=given.time,
+            again=given.woken,
             wishes=[order.wish for order in sorted(given.orders, key=lambda order: order.place)],
             token=uuid.uuid4().hex,
             store=self._store,
@@ -141,6 +144,9 @@ class SiteOperator(StatefulProcessor):
 
     def _order(self, path: str, given: _Given) -> None:
         """Read an order, if it is one."""
+        if path.endswith(WAKE):
+            given.woken = True
+            return
         try:
             given.orders.append(read_order(local_folder(path)))
         except SourceError as error:

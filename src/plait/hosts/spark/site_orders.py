@@ -29,8 +29,10 @@ from plait.protocol.site_messages import WantPlan, Wish, Withdraw
 
 _KINDS: tuple[type[WantPlan] | type[Withdraw], ...] = (WantPlan, Withdraw)
 
-PATTERN = "[0-9]*-[01].json"
-"""The names of orders, as a pattern of Spark's."""
+WAKE = ".wake"
+"""How the names of files end that only wake the sites (`site_waker`)."""
+PATTERN = "[0-9]*{-[01].json,.wake}"
+"""The names of all these, as a pattern of Spark's."""
 _NAME = re.compile(r"([0-9]{1,18})-([01])\.json")
 _REMEDY = "remove it, and order it again if it was meant"
 
@@ -95,7 +97,7 @@ def strays(folder: Path) -> list[str]:
     """What is in the folder of orders and is not followed, each with the reason."""
     found = []
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if not path.name.startswith(("_", ".")):  # no drafts
+        if not path.name.startswith(("_", ".")) and path.suffix != WAKE:  # no drafts
             try:
                 read_order(path)
             except SourceError as error:

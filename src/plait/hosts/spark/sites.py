@@ -56,6 +56,7 @@ from plait.hosts.spark.site_planning import (
 from plait.hosts.spark.site_progress import sites_progress
 from plait.hosts.spark.site_replans import Replanned, measured, replanned
 from plait.hosts.spark.site_results import results_in
+from plait.hosts.spark.site_waker import Waker, keep_awake
 from plait.hosts.spark.watermarks import warn_without_watermarks, without_watermark
 from plait.hosts.spark.worker import settle
 from plait.node.site_progress import SitesProgress
@@ -185,7 +186,9 @@ class PlacedJoin:
         if trigger:
             writer = writer.trigger(**trigger)
         with partitions(session, len(self.here)):
-            return writer.start(str(box.mail(self.application)))
+            query = writer.start(str(box.mail(self.application)))
+        keep_awake(query, Waker(box, self.application))
+        return query
 
     def to_df(self, mailbox: str | os.PathLike[str], *, late: bool | str = False) -> DataFrame:
         """The results that come out in this application, as a stream; any Spark sink takes it.

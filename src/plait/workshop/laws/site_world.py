@@ -157,6 +157,7 @@ class SiteWorld:
             packets=packets,
             now=chance.choice((0, 0, 0, chance.randrange(100), self._wrong)),
             beat=chance.random() < 0.1,
+            again=chance.random() < 0.1,
             ended=ended,
             wishes=wishes,
             token=str(next(self._tokens)),
@@ -262,7 +263,7 @@ class SiteWorld:
         for _ in range(_ROUNDS):
             for name in self.sites:
                 self._step(name, {}, self._delivered(name))
-            waiting = any(site.outstanding() for site in self.sites.values())
+            waiting = any(site.links.outstanding() for site in self.sites.values())
             if not (self.network or waiting or self._change) and self._planned():
                 return
         raise AssertionError("the network never becomes quiet")
