@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plait.errors import CheckpointMismatch, SiteError
-from plait.hosts.spark.mail import Mailbox, checked, digest_of
+from plait.hosts.spark.mail import Letter, Mailbox, checked
 
 
 def _batches(folder: Path, *names: str) -> None:
@@ -48,4 +48,4 @@ def test_an_old_checkpoint_with_new_mail_is_refused(tmp_path: Path) -> None:
 
 def test_mail_of_another_question_is_refused() -> None:
     with pytest.raises(SiteError, match="mail from oslo belongs to another question"):
-        checked("mine", "other", "oslo", digest_of(b"x"), b"x")
+        checked("mine", Letter.sent("other", "oslo", None, 1, b"x"))

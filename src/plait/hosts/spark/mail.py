@@ -16,9 +16,11 @@ read, by the clocks of those who wrote them. One batch that was written with a w
 make it deaf. So no age is too old here (`AGELESS`), and nothing else decides by modification times:
 no file limits, no cleaning by Spark; `mail_sweep` goes by batches.
 
-*Damage.* A row has a digest of its body, and the question that it belongs to: `checked` refuses
-what is not as it was sent, or was sent for another question. A missing file ends the reader's
-query, and the query goes on from its checkpoint when the file is back.
+*Damage.* A row has a digest, and the question that it belongs to. A packet that is not as it was
+sent, or whose file is missing or cannot be read, counts as lost: it was not acknowledged, so it is
+sent again (`plait.node.site_links`). Results are not: `checked` refuses those that are damaged, a
+missing file of results ends the reader's query, whatever the session says about such files, and
+the query goes on from its checkpoint when the file is back. Mail for another question is refused.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ import re
 from collections.abc import Iterable
 from functools import reduce
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
@@ -79,34 +82,67 @@ def escaped(value: str) -> str:
     return "".join(f"%{ord(c):02X}" if c in _UNSAFE or ord(c) < 32 else c for c in value)
 
 
-def digest_of(body: bytes) -> bytes:
-    """What says that a body is as it was sent.
+class Letter(NamedTuple):
+    """A row of mail. Its digest says whether it is as it was sent."""
 
-    >>> len(digest_of(b"packet"))
-    8
-    """
-    return hashlib.blake2b(body, digest_size=8).digest()
+    question: str
+    origin: str
+    channel: str | None
+    number: int
+    digest: bytes
+    body: bytes
+
+    @classmethod
+    def sent(
+        cls, question: str, origin: str, channel: str | None, number: int, body: bytes
+    ) -> Letter:
+        """A letter with its digest.
+
+        >>> letter = Letter.sent("q", "oslo", "rows", 7, b"packet")
+        >>> letter.intact, letter._replace(number=8).intact, letter._replace(body=b"x").intact
+        (True, False, False)
+        """
+        return cls(
+            question,
+            origin,
+            channel,
+            number,
+            _digest(question, origin, channel, number, body),
+            body,
+        )
+
+    @property
+    def intact(self) -> bool:
+        """Whether it is as it was sent."""
+        question, origin, channel, number, digest, body = self
+        return digest == _digest(question, origin, channel, number, body)
 
 
-def checked(question: str, row_question: str, origin: str, digest: bytes, body: bytes) -> bytes:
-    """The body of a row that is as it was sent, for the same question.
+def _digest(question: str, origin: str, channel: str | None, number: int, body: bytes) -> bytes:
+    about = repr((question, origin, channel, number)).encode()
+    return hashlib.blake2b(about + body, digest_size=8).digest()
 
-    >>> checked("q", "q", "oslo", digest_of(b"x"), b"x")
+
+def checked(question: str, letter: Letter) -> bytes:
+    """The body of a letter that is as it was sent, for the same question.
+
+    >>> letter = Letter.sent("q", "oslo", None, 1, b"x")
+    >>> checked("q", letter)
     b'x'
-    >>> checked("q", "q", "oslo", digest_of(b"x"), b"y")
+    >>> checked("q", letter._replace(body=b"y"))
     Traceback (most recent call last):
     plait.errors.SourceError: mail from oslo is damaged; put its files back from a copy
     """
-    if digest_of(body) != digest:
+    if not letter.intact:
         raise SourceError(
-            f"mail from {quoted(origin)} is damaged", remedy="put its files back from a copy"
+            f"mail from {quoted(letter.origin)} is damaged", remedy="put its files back from a copy"
         )
-    if question != row_question:
+    if question != letter.question:
         raise SiteError(
-            f"mail from {quoted(origin)} belongs to another question",
+            f"mail from {quoted(letter.origin)} belongs to another question",
             remedy="ask the same question at all sites, or give each question a mailbox of its own",
         )
-    return body
+    return letter.body
 
 
 def local_folder(mailbox: str | os.PathLike[str]) -> Path:
@@ -182,9 +218,10 @@ class Mailbox:
                 remedy="start it with the mailbox that it was started with before",
             )
 
-    def stream(self, session: SparkSession, application: str) -> DataFrame:
-        """What an application sends, as a stream."""
+    def stream(self, session: SparkSession, application: str, *, lossy: bool = False) -> DataFrame:
+        """What an application sends, as a stream; a `lossy` one goes on without damaged files."""
         reader = session.readStream.schema(MAIL).options(**AGELESS)
+        reader = reader.option("ignoreMissingFiles", lossy).option("ignoreCorruptFiles", lossy)
         return reader.parquet(str(self.mail(application)))
 
     def stored(self, session: SparkSession, applications: Iterable[str]) -> DataFrame:

@@ -30,7 +30,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from plait.errors import CheckpointMismatch, SourceError
 from plait.files.mailboxes import REPORTS
-from plait.hosts.spark.mail import ASIDE, MAIL, RESULTS, box_of, checked, digest_of, local_folder
+from plait.hosts.spark.mail import ASIDE, MAIL, RESULTS, Letter, box_of, checked, local_folder
 from plait.hosts.spark.operator import SparkStore
 from plait.hosts.spark.site_orders import WAKE, SiteOrder, read_order
 from plait.hosts.spark.site_progress import standing
@@ -44,6 +44,7 @@ from plait.route.rows import decode_rows, encode_rows
 ROWS, PACKET, ORDER = "rows", "packet", "order"
 """What a row of the input is."""
 
+_AGAIN = "whoever has sent it sends it again, as it is not acknowledged"
 _LOG = logging.getLogger("plait")
 
 _SITES: dict[str, Site] = {}
@@ -135,11 +136,13 @@ class SiteOperator(StatefulProcessor):
                 elif row.kind == ORDER:
                     self._order(body.decode(), given)
                 else:
-                    digest = bytes(row.digest)
-                    body = checked(self._question, str(row.question), origin, digest, body)
-                    given.packets.append(
-                        SitePacket(origin, name, int(row.number), body, row.channel)
-                    )
+                    number, digest = int(row.number), bytes(row.digest)
+                    letter = Letter(str(row.question), origin, row.channel, number, digest, body)
+                    if letter.intact:
+                        body = checked(self._question, letter)
+                        given.packets.append(SitePacket(origin, name, number, body, row.channel))
+                    else:
+                        given.notes.append(f"a damaged packet is left out; {_AGAIN}")
         return given
 
     def _order(self, path: str, given: _Given) -> None:
@@ -165,7 +168,7 @@ class SiteOperator(StatefulProcessor):
         made.append((REPORTS, site.name, None, report.step, json.dumps(about).encode()))
         return pd.DataFrame(
             [
-                (self._question, origin, channel, number, digest_of(body), body, box)
+                (*Letter.sent(self._question, origin, channel, number, body), box)
                 for box, origin, channel, number, body in made
             ],
             columns=MAIL.names,

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # the name everybody uses
 
 from plait.hosts.spark.aside import LATE_COLUMN, aside_columns, aside_schema, nested, padded_batch
 from plait.hosts.spark.instants import with_instants, with_micros
-from plait.hosts.spark.mail import ASIDE, MAIL, RESULTS, checked
+from plait.hosts.spark.mail import ASIDE, MAIL, RESULTS, Letter, checked
 from plait.hosts.spark.schemas import spark_schema
 from plait.hosts.spark.worker import settle
 from plait.node.batch import Aside
@@ -38,8 +38,8 @@ def _unpack(
         settle()
         for batch in batches:
             for row in batch.to_pylist():
-                body = checked(question, row["question"], row["origin"], row["digest"], row["body"])
-                for rows in decode_rows(body):
+                letter = Letter(*(row[name] for name in Letter._fields))
+                for rows in decode_rows(checked(question, letter)):
                     if row["box"] == ASIDE:
                         columns = aside_columns(query, Aside(row["number"], row["origin"], rows))
                     else:

@@ -284,8 +284,10 @@ class PlacedJoin:
         # One application reads its own mail; one of several reads that of the others.
         others = [a for a in self._applications if a != self.application] or [ALL]
         for application in others:
-            mail = box.stream(session, application).where(F.col("box").isin(list(boxes)))
-            found.append(_as_input(mail, _key_of(boxes), PACKET))
+            # What is lost is sent again.
+            mail = box.stream(session, application, lossy=True)
+            mine = mail.where(F.col("box").isin(list(boxes)))
+            found.append(_as_input(mine, _key_of(boxes), PACKET))
         # Only names are read here; an order that is gone again is not heard.
         reader = session.readStream.format("binaryFile").schema(_FILES).options(**AGELESS)
         orders = reader.option("ignoreMissingFiles", True).load(f"{box.orders}/{PATTERN}")
