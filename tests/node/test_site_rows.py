@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from plait.node.site_packets import LegKey, Shipment, ShipmentKind
-from plait.node.site_rows import ShippedRows
+from plait.node.site_rows import ShippedRows, value_bytes
 from plait.plan.examples import clique
 from plait.query.bounds import global_window
 from plait.query.expr import Call, Column
@@ -61,3 +61,23 @@ def test_what_has_another_schema_takes_it_along() -> None:
     about, body = shipped.encode(Shipment("results", LegKey(0, "a", 1), rows))
     assert about is None
     assert shipped.decode("results", "a", about, body) == rows
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([None, "ab", "c", "d"]),
+        pa.array([None, b"ab", None, b"d"], pa.large_binary()),
+        pa.array([1, 2, None, 4]),
+        pa.array([True, None, False, True]),
+        pa.array([[1], None, [2, None], []], pa.list_(pa.int64())),
+        pa.array([{"x": None}, {"x": "y"}, None, {"x": "z"}]),
+        pa.array([None] * 4),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_what_is_measured_does_not_depend_on_how_rows_are_laid_out(values: pa.Array) -> None:
+    rows = values.slice(1)
+    backwards = pa.concat_arrays([values, rows.take(pa.array([2, 1, 0]))]).slice(len(values))
+    pieces = pa.concat_arrays([rows.slice(0, 1), rows.slice(1)])
+    assert value_bytes(rows) == value_bytes(backwards) == value_bytes(pieces)

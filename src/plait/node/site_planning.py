@@ -31,6 +31,7 @@ import pyarrow as pa
 from plait.adapt.site_meter import StreamMeter, counted, measured
 from plait.engine.codes import hash_values
 from plait.errors import CheckpointDamaged, SourceError
+from plait.node.site_rows import value_bytes
 from plait.protocol.durable import from_plain, to_plain
 from plait.protocol.site_messages import Sent, Wish, Withdraw
 from plait.protocol.site_turns import InTurn, SitePlanner, Turned, Turns
@@ -127,7 +128,8 @@ class _Work:
             key = query.graph.classes[number]
             keys.append(hash_values(rows.column(key.columns[index][0]), key.type, 0))
         meter = planning.meters.get(stream, StreamMeter())
-        meter = counted(meter, policy, newest, rows.num_rows, rows.nbytes, keys)
+        size = sum(map(value_bytes, rows.columns))
+        meter = counted(meter, policy, newest, rows.num_rows, size, keys)
         adopted = self.planner.members[stream].me.statistics
         planning.meters[stream], found = measured(meter, policy, adopted)
         if found is not None:

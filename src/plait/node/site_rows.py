@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from plait.engine.codes import plain_array, stored_type
 from plait.engine.one_way import STAMP, shipped_column
@@ -87,3 +88,26 @@ def _streams_in(shipment: Shipment) -> tuple[int, ...]:
         return ()
     names = (name for name in shipment.rows.schema.names if name != STAMP)
     return tuple(dict.fromkeys(int(name.partition(".")[0]) for name in names))
+
+
+def value_bytes(values: pa.Array) -> int:
+    """Bytes of values, whatever their layout is.
+
+    `nbytes` counts a bitmap of nulls also where there are none, which depends on how the rows were
+    divided; what sites measure must not.
+
+    >>> bits = pa.array([None, "ab", "c"]).slice(1)
+    >>> value_bytes(bits), value_bytes(pa.array(["c", "ab"]))
+    (11, 11)
+    """
+    count, kind = len(values), values.type
+    nulls = -(-count // 8) if values.null_count else 0
+    if pa.types.is_struct(kind):
+        return nulls + sum(map(value_bytes, values.flatten()))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return nulls + 4 * count + value_bytes(values.flatten())
+    try:
+        return nulls + -(-count * int(kind.bit_width) // 8)
+    except ValueError:  # texts have no width
+        texts = values.cast(pa.large_binary())
+        return nulls + 4 * count + (pc.sum(pc.binary_length(texts)).as_py() or 0)
