@@ -42,10 +42,13 @@ class HostAnswer:
     def set_aside(self, query: Query, rows: Aside) -> None:
         """Add rows that a host has handed out."""
         name = query.names[rows.stream]
-        self._add(query, name, rows.reason, pa.Table.from_batches([rows.rows]))
+        self.add_aside(query, name, rows.reason, pa.Table.from_batches([rows.rows]))
 
-    def _add(self, query: Query, name: str, reason: str, rows: pa.Table) -> None:
-        """Hosts may leave out the columns that only conditions on one stream read."""
+    def add_aside(self, query: Query, name: str, reason: str, rows: pa.Table) -> None:
+        """Add rows of a stream, without the columns that only conditions on it read.
+
+        Hosts may leave those out.
+        """
         needed = [f.name for f in lean(query).streams[query.index(name)].fields]
         for row, n in multiset(rows.select(needed)).items():
             self.aside[name, reason, row] += n
@@ -59,7 +62,7 @@ def definition(query: Query, batches: Sequence[Mapping[str, Rows]]) -> HostAnswe
     for stream in query.streams:
         for reason in (NO_TIME, NULL_KEY, LATE):
             table = stream_table(stream, aside[stream.name][reason])
-            answer._add(query, stream.name, reason, table)
+            answer.add_aside(query, stream.name, reason, table)
     return answer
 
 

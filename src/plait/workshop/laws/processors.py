@@ -160,9 +160,15 @@ class Cluster:
     def asked(self, query: Query, plan: Plan) -> Cluster:
         """The same state in new processes, with another question that was agreed to."""
         seed = self.routing.seed
-        found = Cluster(query, plan, self._asked_for, tuning=self._tuning, seed=seed)
-        written = self.stores[0].contract
-        found.processor = replace(found.processor, upgraded=written)
+        aside = self.processor.aside
+        found = Cluster(query, plan, self._asked_for, aside=aside, tuning=self._tuning, seed=seed)
+        found.routing = replace(found.routing, processors=self.routing.processors)
+        found.processor = replace(
+            found.processor,
+            routing=found.routing,
+            beginning=self.processor.beginning,
+            upgraded=self.stores[0].contract,
+        )
         found._tables, found.transfers = dict(self._tables), self.transfers
         found.batch, found.stores = self.batch, deepcopy(self.stores)
         found._tokens = self._tokens  # no two states of a query have the same name

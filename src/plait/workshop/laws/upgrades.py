@@ -13,23 +13,50 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from plait.query.query import NEVER_LATE, Query
 from plait.route.packets import lean
 from plait.workshop.oracle.answer import Result, Rows, event_times, oracle, rows_of
-from plait.workshop.oracle.fates import FILTERED, reasons
+from plait.workshop.oracle.fates import FILTERED, LATE, NO_TIME, NULL_KEY, reasons
 
 Row = Mapping[str, object]
 Kept = dict[str, list[Row]]
 Batches = Sequence[Mapping[str, Rows]]
 
 
+class Asked(NamedTuple):
+    """A question, and the batch from which it is asked."""
+
+    since: int
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one question finds, and the rows that it sets aside, by stream and reason."""
+
+    results: Counter[Result]
+    aside: dict[str, dict[str, list[Row]]]
+
+
 def answers(phases: Sequence[tuple[Query, Batches]]) -> list[Counter[Result]]:
     """The results that each question finds in its batches; a question without any asks nothing."""
+    return [answer.results for answer in full_answers(phases)]
+
+
+def full_answers(phases: Sequence[tuple[Query, Batches]]) -> list[Answer]:
+    """The results of each question, and the rows that it sets aside."""
     found, world = [], _World()
     for query, batches in phases:
-        found.append(world.ask(query, batches) if batches else Counter[Result]())
+        found.append(world.ask(query, batches) if batches else Answer(Counter(), _no_rows(query)))
     return found
+
+
+def phases_of(asked: Sequence[Asked], batches: Batches) -> list[tuple[Query, Batches]]:
+    """Each question with the batches in which it is asked."""
+    ends = [*(since for since, _ in asked[1:]), len(batches)]
+    return [(query, batches[since:end]) for (since, query), end in zip(asked, ends, strict=True)]
 
 
 @dataclass
@@ -41,11 +68,13 @@ class _World:
     marks: dict[str, int] = field(default_factory=dict)
     """The watermark of each stream by itself."""
 
-    def ask(self, query: Query, batches: Batches) -> Counter[Result]:
+    def ask(self, query: Query, batches: Batches) -> Answer:
         old = {name: self.kept.get(name, []) for name in query.names}
         new: Kept = {name: [] for name in query.names}
+        aside = _no_rows(query)
         self._advance(query)
         for batch in batches:
+            self._set_aside(query, batch, aside)
             for name, rows in self._on_time(query, batch).items():
                 new[name] += _let_in(query, query.index(name), rows)
             for stream in query.streams:
@@ -60,7 +89,21 @@ class _World:
                 {c: v if c in columns else None for c, v in row.items()}
                 for row in self._needed(query, s, [*old[stream.name], *new[stream.name]])
             ]
-        return _found(query, old, new)
+        return Answer(_found(query, old, new), aside)
+
+    def _set_aside(
+        self, query: Query, batch: Mapping[str, Rows], aside: dict[str, dict[str, list[Row]]]
+    ) -> None:
+        """Add the rows of a batch that are not joined."""
+        for stream in query.streams:
+            mark = self._deciding(query, stream.name)
+            rows = rows_of(stream, batch.get(stream.name, ()))
+            fates = reasons(query, stream, rows)
+            for row, time, fate in zip(rows, event_times(stream, rows), fates, strict=True):
+                if fate is not None:
+                    aside[stream.name][fate].append(row)
+                elif mark is not None and time is not None and time < mark:
+                    aside[stream.name][LATE].append(row)
 
     def _advance(self, query: Query) -> None:
         for stream in query.streams:
@@ -102,6 +145,10 @@ class _World:
                 mark is None or time + bounds[k] >= mark for k, mark in enumerate(marks) if k != s
             )
         ]
+
+
+def _no_rows(query: Query) -> dict[str, dict[str, list[Row]]]:
+    return {name: {r: [] for r in (NO_TIME, FILTERED, NULL_KEY, LATE)} for name in query.names}
 
 
 def _found(query: Query, old: Kept, new: Kept) -> Counter[Result]:
