@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from random import Random
 
 import pyarrow as pa
 import pytest
 
+from plait.errors import PlaitError
 from plait.hosts.local.host import LocalRun
-from plait.workshop.torture import local, simulated
+from plait.workshop.laws import drawn_questions, site_world
+from plait.workshop.oracle.answer import Result, multiset
+from plait.workshop.torture import local, simulated, small
 from plait.workshop.torture.campaign import campaign, repeat, shrunk
 from plait.workshop.torture.cases import ASPECTS, Case
 from plait.workshop.torture.local import Wrong
@@ -73,8 +78,8 @@ def test_a_lost_result_is_noticed_and_made_small(request: pytest.FixtureRequest)
     with pytest.raises(Wrong, match="results are not") as wrong:
         local.play(case)
     failure = shrunk(local.play, case, wrong.value)
-    small = Case.parse(failure.case)
-    assert small.rows < case.rows and len(small.without) > len(ASPECTS) // 2
+    found = Case.parse(failure.case)
+    assert found.rows < case.rows and len(found.without) > len(ASPECTS) // 2
     assert "Wrong" in failure.text
     tally, again = repeat("local", failure.case)
     assert again is not None and "Wrong" in again.text and tally.queries == 0
@@ -84,6 +89,30 @@ def test_a_campaign_ends_with_its_first_failure(request: pytest.FixtureRequest) 
     request.getfixturevalue("forgetful")
     _, failure = campaign("local", 1000.0, 3, silent, 2000, ticking(1.0))
     assert failure is not None
+
+
+@pytest.mark.parametrize("kind", ["simulated-upgrades", "simulated-sites"])
+def test_kinds_without_large_cases(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small, "EXAMPLES", 6)
+    tally, failure = repeat(kind, "small:1")
+    assert failure is None and tally.queries == 6
+    assert tally.upgrades if kind == "simulated-upgrades" else tally.mail_faults
+    with pytest.raises(PlaitError, match="names no case of"):
+        repeat(kind, "7:100")
+
+
+@pytest.mark.parametrize("kind", ["simulated-upgrades", "simulated-sites"])
+def test_a_lost_result_is_noticed_there_too(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each multiset of results that has several, one is lost before it is compared."""
+
+    def lossy(table: pa.Table) -> Counter[Result]:
+        return multiset(table.slice(0, table.num_rows - 1) if table.num_rows > 1 else table)
+
+    module = {"simulated-upgrades": drawn_questions, "simulated-sites": site_world}[kind]
+    small.CHECKS[kind](site_world.tied(Random(1)), Random(2))
+    monkeypatch.setattr(module, "multiset", lossy)
+    with pytest.raises(AssertionError, match="results missing"):
+        small.CHECKS[kind](site_world.tied(Random(1)), Random(2))
 
 
 def test_sums_over_rounds() -> None:

@@ -81,6 +81,8 @@ class SiteWorld:
         self.network: list[SitePacket] = []
         self.answer = HostAnswer()
         self.crashes = 0
+        self.faults = 0
+        """Packets that were lost, or delivered more than once."""
         self.sent_bytes: Counter[tuple[str, str]] = Counter()
         self._tokens = count(1)
         self._wrong = chance.choice((0, _DAYS))
@@ -138,6 +140,8 @@ class SiteWorld:
         for packet in mine:
             if self.chance.random() < 0.7:
                 self.network.remove(packet)
+            else:
+                self.faults += 1
         return mine
 
     def _step(
@@ -201,6 +205,8 @@ class SiteWorld:
             self.sent_bytes[name, packet.target] += len(packet.body)
             if self.chance.random() < 0.9:
                 self.network.append(packet)
+            else:
+                self.faults += 1
 
     def _heard_by(self, name: str) -> list[Wish]:
         """The wishes that a site hears in a step; now and then there is a new one."""

@@ -15,6 +15,8 @@ from plait.workshop.torture.cases import Case, drawn, smaller
 from plait.workshop.torture.tally import Tally
 
 HOSTS: dict[str, Callable[[Case], Tally]] = {"local": local.play, "simulated": simulated.play}
+KINDS = (*small.CHECKS,)
+"""The campaigns that need no Spark; those of `HOSTS` have large cases, too."""
 MOST_ROWS = 1_000_000
 """Rows of the largest case."""
 
@@ -31,44 +33,67 @@ class Failure:
 
 
 def campaign(
-    host: str,
+    kind: str,
     seconds: float,
     seed: int,
     say: Callable[[str], None],
     most_rows: int = MOST_ROWS,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Tally, Failure | None]:
-    """Rounds on a host for so many seconds; what they did, and the failure that ended them."""
+    """Rounds of a kind for so many seconds; what they did, and the failure that ended them.
+
+    A campaign that is interrupted says how far it came.
+    """
     warm()  # what is compiled later would be written to disks that are full on purpose
-    play, chance, tally = HOSTS[host], Random(seed), Tally()
+    tally = Tally()
+    try:
+        return tally, _rounds(kind, seconds, seed, say, most_rows, clock, tally)
+    except KeyboardInterrupt:
+        say(f"stopped after {tally.text() or 'nothing'}")
+        raise
+
+
+def _rounds(
+    kind: str,
+    seconds: float,
+    seed: int,
+    say: Callable[[str], None],
+    most_rows: int,
+    clock: Callable[[], float],
+    tally: Tally,
+) -> Failure | None:
+    """Add up rounds until the time is over; the failure that ended them earlier."""
+    play, chance = HOSTS.get(kind), Random(seed)
     begin = spoken = clock()
     while clock() - begin < seconds:
-        if chance.random() < 0.3:
+        if play is None or chance.random() < 0.3:
             number = chance.randrange(2**32)
             try:
-                tally.add(small.play(host, number))
+                tally.add(small.play(kind, number))
             except Exception as error:
-                return tally, Failure(f"small:{number}", _shown(error))
+                return Failure(f"small:{number}", _shown(error))
         else:
             case = drawn(chance, most_rows)
             try:
                 tally.add(play(case))
             except Exception as error:
                 say(f"case {case} failed; making it smaller")
-                return tally, shrunk(play, case, error)
+                return shrunk(play, case, error)
         if clock() - spoken > _EVERY:
             spoken = clock()
             say(f"{spoken - begin:5.0f} s  {tally.text()}")
-    return tally, None
+    return None
 
 
-def repeat(host: str, text: str) -> tuple[Tally, Failure | None]:
+def repeat(kind: str, text: str) -> tuple[Tally, Failure | None]:
     """Run one case again, by the name that a campaign printed."""
     warm()
     try:
         if text.startswith("small:"):
-            return small.play(host, int(text.removeprefix("small:"))), None
-        return HOSTS[host](Case.parse(text)), None
+            return small.play(kind, int(text.removeprefix("small:"))), None
+        if kind not in HOSTS:
+            raise PlaitError(f"{text!r} names no case of {kind}", remedy="give small:NUMBER")
+        return HOSTS[kind](Case.parse(text)), None
     except PlaitError:
         raise
     except Exception as error:

@@ -29,7 +29,17 @@ class Tally:
     full_disks: int = 0
     """How often nothing could be written for a while."""
     upgrades: int = 0
-    """Queries that went on from a checkpoint of an earlier version."""
+    """How often a query went on from its checkpoint with another question, or from a checkpoint of
+    an earlier version of Plait."""
+    rebalances: int = 0
+    """Changes of the number of processors between two starts on Spark."""
+    empty_batches: int = 0
+    """Batches on Spark in which no input had a partition."""
+    mail_faults: int = 0
+    """Packets or files of mail between sites that were lost, repeated, delayed, damaged, or written
+    by a clock that was wrong."""
+    foreign_writes: int = 0
+    """Entries that somebody else added to the log of a query's Delta table."""
     starts: int = 0
     """Of queries on Spark; they are started again after each death of a driver."""
     kills: dict[str, int] = field(default_factory=dict)
