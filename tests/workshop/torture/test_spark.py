@@ -4,17 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.workshop.torture.stories import story_with
 
 from plait.errors import PlaitError
+from plait.workshop.laws.upgrades import Answer, Asked, full_answers, phases_of
 from plait.workshop.oracle.answer import oracle, split_late
+from plait.workshop.oracle.fates import FILTERED
 from plait.workshop.torture import spark
-from plait.workshop.torture.killpoints import BY_NAME, CLUSTER, LOCAL, POINTS, Order, Orders
-from plait.workshop.torture.spark import Driver, campaign, changes_told, check, repeat, sink_files
+from plait.workshop.torture.killpoints import (
+    APART,
+    BY_NAME,
+    CLUSTER,
+    LOCAL,
+    POINTS,
+    SITE_POINTS,
+    Order,
+    Orders,
+)
+from plait.workshop.torture.spark import (
+    Driver,
+    campaign,
+    changes_told,
+    check,
+    repeat,
+    sink_files,
+    without_neighbours,
+)
 from plait.workshop.torture.spark_driver import Files
 from plait.workshop.torture.spark_rounds import Story, random_story, read_round, write_story
 from plait.workshop.torture.tally import Tally
@@ -43,19 +64,23 @@ def test_an_order_is_obeyed_once_and_not_too_soon(
 
 
 def test_names_of_points_are_distinct_and_explained() -> None:
-    assert len(BY_NAME) == len(POINTS)
-    assert all(point.about.endswith(".") for point in POINTS)
+    assert len(BY_NAME) == len(POINTS) + len(SITE_POINTS)
+    assert all(point.about.endswith(".") for point in BY_NAME.values())
 
 
 @pytest.mark.parametrize("master", [LOCAL, CLUSTER])
 def test_a_tour_visits_every_point(tmp_path: Path, master: str) -> None:
-    story = random_story(tmp_path, master, "1", tour=[point.name for point in POINTS])
-    delta = [point.name for point in POINTS if point.group == "delta"]
-    assert {order.point for order in story.orders} == set(BY_NAME) - set(delta)
+    every = [point.name for point in POINTS]
+    apart = {g: [point.name for point in POINTS if point.group == g] for g in APART}
+    story = random_story(tmp_path, master, "1", tour=every)
+    assert {order.point for order in story.orders} == set(every) - {*chain(*apart.values())}
     assert story.changes and story.round.policy is not None and story.round.staged
-    other = random_story(tmp_path, master, "1", tour=delta)
-    assert {order.point for order in other.orders} == set(delta)
-    assert other.round.delta and not story.round.delta
+    assert story.round.moves and not story.round.delta
+    for group, points in apart.items():
+        other = random_story(tmp_path, master, "1", tour=points)
+        assert {order.point for order in other.orders} == set(points)
+        assert other.round.delta == (group == "delta")
+        assert bool(other.round.later) == (group == "rebalance")
 
 
 @pytest.mark.slow
@@ -116,7 +141,7 @@ def _plain(folder: Path) -> Story:
     """A round with results and late rows and without nulls."""
     for number in range(100):
         story = random_story(folder, LOCAL, f"plain/{number}")
-        if story.round.delta:
+        if story.round.delta or story.round.later:
             continue
         rows = [r for batch in story.batches for rows in batch.values() for r in rows]
         if any(None in row.values() for row in rows):
@@ -168,6 +193,59 @@ def test_one_row_more_or_less_is_seen(
     assert len(found) == 1 and told in found[0]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("told", ["", "phase 1: 1 results lost", "1 extra"])
+def test_each_question_has_its_own_answer(tmp_path: Path, told: str) -> None:
+    story = story_with(
+        tmp_path,
+        lambda s: (
+            len(s.round.later) == 1
+            and s.upgrades == 1
+            and not s.round.delta
+            and all(answer.results.total() > 5 for answer in _answers(s))
+        ),
+    )
+    out = tmp_path / "out"
+    (out / "_spark_metadata").mkdir(parents=True)
+    for number, (phase, answer) in enumerate(zip(story.round.phases, _answers(story), strict=True)):
+        names = phase.query.schema.names
+        wanted = list(answer.results.elements())[int(number == 1 and "lost" in told) :]
+        rows = [dict(zip(names, row, strict=True)) | {"phase": number} for row in wanted]
+        schema = phase.query.schema.append(pa.field("phase", pa.int32()))
+        members = [(name, pa.struct([("id", pa.int64())])) for name in phase.query.names]
+        type_ = pa.struct([("stream", pa.string()), ("reason", pa.string()), *members])
+        aside = [
+            {"stream": name, "reason": reason, name: {"id": row["id"]}}
+            for name, reasons in answer.aside.items()
+            for reason, several in reasons.items()
+            if reason != FILTERED
+            for row in several
+        ]
+        if number and told == "1 extra":
+            aside.append({"stream": "a", "reason": "late", "a": {"id": 10**6}})
+        table = pa.Table.from_pylist(rows, schema=schema)
+        others = pa.Table.from_pylist([{"phase": number}] * len(aside), schema=schema)
+        table = pa.concat_tables([table, others])
+        late = pa.array([*[None] * len(rows), *aside], type_)
+        pq.write_table(table.append_column("late", late), out / f"{number}.parquet")
+        _log(out, str(number), out / f"{number}.parquet")
+    _, found = check(story)
+    assert len(found) == bool(told) and all(told in text for text in found)
+
+
+def _answers(story: Story) -> list[Answer]:
+    asked = [Asked(p.since, p.query) for p in story.round.phases]
+    return full_answers(phases_of(asked, story.batches))
+
+
+def test_rows_of_others_in_a_delta_table_are_told_apart() -> None:
+    mine, theirs = pa.table({"a_id": [1, 2, None]}), pa.table({"a_id": [-1, -2]})
+    kept, found = without_neighbours([mine, theirs])
+    assert kept == [mine, theirs.slice(0, 0)] and not found
+    _, found = without_neighbours([mine, theirs.slice(1)])
+    assert "lost or repeated" in found[0]
+
+
 def test_files_tell_where_a_batch_is(tmp_path: Path) -> None:
     files = Files(tmp_path)
     checkpoint, out = tmp_path / "checkpoint", tmp_path / "out"
@@ -208,7 +286,7 @@ def test_migrations_and_moves_are_counted_once(tmp_path: Path) -> None:
 def test_a_campaign_adds_up_and_keeps_what_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everything = dict.fromkeys(BY_NAME, 1)
+    everything = {point.name: 1 for point in POINTS}
     ran: list[Path] = []
 
     def run_story(story: Story, driver: Driver) -> Told:
@@ -223,7 +301,7 @@ def test_a_campaign_adds_up_and_keeps_what_failed(
     said: list[str] = []
     tally, failures = campaign(0.2, 42, said.append)
     assert tally.queries == len(ran) >= 2 and tally.rows == 10 * len(ran)
-    assert tally.kills == dict.fromkeys(BY_NAME, len(ran))
+    assert tally.kills == {point.name: len(ran) for point in POINTS}
     assert {f for f in ran if f.exists()} == {f for f in ran if "lane1" in str(f)}
     assert {failure.text for failure in failures} == {"1 results lost"}
     assert failures[0].case == "42/1/0"
@@ -271,4 +349,4 @@ def test_a_point_that_is_never_reached_is_a_failure(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     tally, failures = campaign(0.01, 1, lambda _: None)
     assert len(failures) == 2 and "sink-logged" in failures[0].text
-    assert tally.queries == 8, "it is tried a few times, however short the time"
+    assert tally.queries == 12, "it is tried a few times, however short the time"

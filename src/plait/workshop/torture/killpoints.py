@@ -75,6 +75,11 @@ POINTS: tuple[Point, ...] = (
     Point("export-unpublished", "moves", "task", "Rows to move are written, nobody can see them."),
     Point("export-published", "moves", "task", "Rows to move are there, the batch has not ended."),
     Point("import-begun", "moves", "task", "Rows that have come are about to be read."),
+    Point("rebalance-begun", "rebalance", "driver", "Nothing is written of a new division yet."),
+    Point("processors-asked", "rebalance", "driver", "The number is there, the state is the old."),
+    Point("state-dividing", "rebalance", "driver", "Spark is dividing the state anew."),
+    Point("state-divided", "rebalance", "driver", "Spark has divided it, nobody has said so."),
+    Point("rebalance-ended", "rebalance", "driver", "The state is divided and all logs say so."),
     Point("sink-begun", "sink", "sink", "The first rows have reached the sink's task."),
     Point("sink-ended", "sink", "sink", "All rows have, and the part file is still open."),
     Point("part-unlogged", "sink", "file", "Part files exist, the sink's log does not name them."),
@@ -92,7 +97,21 @@ POINTS: tuple[Point, ...] = (
 )
 """All points, in the order of a batch within each group."""
 
-BY_NAME = {point.name: point for point in POINTS}
+SITE_POINTS: tuple[Point, ...] = (
+    Point("step-begun", "sites", "task", "A site has begun a step; it has written nothing."),
+    Point("site-unsaved", "sites", "task", "A step is made, the header of the site is the old."),
+    Point("site-saved", "sites", "task", "The header is written, the mail is not handed over."),
+    Point("mail-handed-over", "sites", "task", "Spark has the mail of a step, no log names it."),
+    Point("step-planned", "sites", "file", "A batch is planned, its mail is not logged."),
+    Point("mail-logged", "sites", "file", "Others may read the mail, the batch is not committed."),
+    Point("step-committed", "sites", "file", "A batch is committed, the next is not planned."),
+)
+"""The points of applications that run sites."""
+
+BY_NAME = {point.name: point for point in POINTS + SITE_POINTS}
+
+APART = ("delta", "rebalance")
+"""Groups of points that take a round of their own to visit."""
 
 SINKS = ("sink", "delta")
 """Groups of points that a round reaches only if it writes there: files, or a Delta table."""

@@ -35,16 +35,31 @@ from pathlib import Path
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from plait.errors import MissingRequirement, PlaitError
 from plait.query.query import Query
-from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
-from plait.workshop.oracle.fates import LATE, NO_TIME, NULL_KEY, set_aside
+from plait.workshop.laws.upgrades import Answer, Asked, full_answers, phases_of
+from plait.workshop.oracle.answer import Result, multiset
+from plait.workshop.oracle.fates import LATE, NO_TIME, NULL_KEY
 from plait.workshop.torture.campaign import Failure
 from plait.workshop.torture.killpoints import MASTERS, POINTS, PROCESSES, Kill, Orders
-from plait.workshop.torture.spark_rounds import Batch, Story, random_story, write_story
+from plait.workshop.torture.spark_rounds import (
+    Round,
+    Story,
+    random_story,
+    tour_group,
+    write_story,
+)
 from plait.workshop.torture.tally import Tally
+
+Fate = tuple[object, object, object]
+"""Stream, row and reason of a row that was set aside."""
+
+MODULE = "plait.workshop.torture.spark_driver"
+"""What a driver's process runs, unless it is told otherwise."""
 
 _MOST_IDLE = 4
 """Drivers in a row that may end without a kill or a batch, before a round is given up."""
@@ -53,7 +68,7 @@ _LONGEST_SECONDS = 900.0
 """How long a driver may go without any progress before the round is given up."""
 
 _LOOK = 0.05
-_TOURS = 4
+_TOURS = 6
 """Rounds at the beginning that visit the points that were not reached so far."""
 
 # --- what came out --------------------------------------------------------------------------------
@@ -85,55 +100,68 @@ def table_files(out: Path) -> list[Path]:
 
 def check(story: Story) -> tuple[int, list[str]]:
     """How many results there are, and in what they differ from the definition."""
-    query, out = story.round.query, story.round.folder / "out"
-    files = table_files(out) if story.round.delta else sink_files(out)
-    tables = [pq.read_table(path) for path in files]
-    wanted, expected = _definition(query, story.batches)
-    if story.seen:
-        before, set_aside_before = _definition(query, story.batches[: story.seen])
-        wanted -= before
-        expected = {which: r for which, r in expected.items() if which not in set_aside_before}
-    results: Counter[Result] = Counter()
-    aside: Counter[tuple[object, object]] = Counter()
-    reasons: dict[tuple[object, object], str] = {}
-    for table in tables:
-        is_result = table.column("late").is_null()
-        results += multiset(table.filter(is_result).drop_columns(["late"]).cast(query.schema))
-        for row in table.column("late").drop_null().to_pylist():
-            which = row["stream"], _identity(row[row["stream"]])
-            aside[which] += 1
-            reasons[which] = row["reason"]
-    found = []
-    if results != wanted:
-        missing, surplus = wanted - results, results - wanted
+    round_, out = story.round, story.round.folder / "out"
+    tables = [pq.read_table(p) for p in (table_files(out) if round_.delta else sink_files(out))]
+    found: list[str] = []
+    if round_.delta:
+        tables, found = without_neighbours(tables)
+    total, aside = 0, Counter[Fate]()
+    wanted_aside = Counter[Fate]()
+    for number, (query, wanted) in enumerate(_wanted(story)):
+        mine = _of_phase(tables, number) if round_.labelled else tables
+        results: Counter[Result] = Counter()
+        for table in mine:
+            rows = table.filter(table.column("late").is_null()).drop_columns(["late"])
+            results += multiset(rows.select(query.schema.names).cast(query.schema))
+            for row in table.column("late").drop_null().to_pylist():
+                aside[row["stream"], _identity(row[row["stream"]]), row["reason"]] += 1
+        if results != wanted.results:
+            missing, surplus = wanted.results - results, results - wanted.results
+            found.append(
+                f"phase {number}: {missing.total()} results lost: {missing.most_common(3)}; "
+                f"{surplus.total()} repeated or wrong: {surplus.most_common(3)}"
+            )
+        total += results.total()
+        for name, by_reason in wanted.aside.items():
+            for reason in (NO_TIME, NULL_KEY, LATE):
+                wanted_aside.update((name, _identity(row), reason) for row in by_reason[reason])
+    if aside != wanted_aside:
+        lost, extra = wanted_aside - aside, aside - wanted_aside
         found.append(
-            f"{missing.total()} results lost: {missing.most_common(3)}; "
-            f"{surplus.total()} repeated or wrong: {surplus.most_common(3)}"
+            f"rows set aside: {lost.total()} lost {lost.most_common(3)}, "
+            f"{extra.total()} extra {extra.most_common(3)}"
         )
-    if aside != Counter(dict.fromkeys(expected, 1)):
-        lost = [which for which in expected if which not in aside]
-        extra = [which for which, n in aside.items() if n > 1 or which not in expected]
-        found.append(f"rows set aside: {len(lost)} lost {lost[:3]}, {len(extra)} extra {extra[:3]}")
-    found += [
-        f"row {which} is set aside as {reason!r} instead of {expected[which]!r}"
-        for which, reason in reasons.items()
-        if which in expected and reason != expected[which]
-    ]
-    return results.total(), found
+    return total, found
 
 
-def _definition(
-    query: Query, batches: Sequence[Batch]
-) -> tuple[Counter[Result], dict[tuple[object, object], str]]:
-    """The results of some batches, and the rows that they set aside with the reason."""
-    on_time, _ = split_late(query, batches)
-    aside: dict[tuple[object, object], str] = {
-        (name, _identity(row)): reason
-        for name, rows in set_aside(query, batches).items()
-        for reason in (NO_TIME, NULL_KEY, LATE)
-        for row in rows[reason]
-    }
-    return oracle(query, on_time), aside
+def _wanted(story: Story) -> list[tuple[Query, Answer]]:
+    """The question of each phase and its answer; of one, if rows do not say of which they are."""
+    round_ = story.round
+    if round_.labelled:
+        asked = [Asked(phase.since, phase.query) for phase in round_.phases]
+    else:
+        asked = [Asked(story.seen, round_.query)]
+    before = [Asked(0, round_.query)] if story.seen else []
+    found = full_answers(phases_of([*before, *asked], story.batches))[len(before) :]
+    return [(one.query, answer) for one, answer in zip(asked, found, strict=True)]
+
+
+def _of_phase(tables: Sequence[pa.Table], number: int) -> list[pa.Table]:
+    """The tables of a phase: a file has the columns of the question that it was written for."""
+    found = [table.filter(pc.equal(table.column("phase"), number)) for table in tables]
+    return [table for table in found if table.num_rows]
+
+
+def without_neighbours(tables: Sequence[pa.Table]) -> tuple[list[pa.Table], list[str]]:
+    """The rows of the query, and whether those that somebody else wrote are all there, once."""
+    kept, numbers = [], []
+    for table in tables:
+        first = table.column(0)
+        foreign = pc.fill_null(pc.less(first, 0), False)
+        numbers += table.filter(foreign).column(0).to_pylist()
+        kept.append(table.filter(pc.invert(foreign)))
+    right = sorted(numbers) == list(range(-len(numbers), 0))
+    return kept, [] if right else [f"rows of others are lost or repeated: {sorted(numbers)}"]
 
 
 def _identity(row: Mapping[str, object]) -> object:
@@ -160,8 +188,9 @@ def changes_told(folder: Path) -> tuple[int, int]:
 class Driver:
     """Runs rounds in a process of its own, which is started again whenever it dies."""
 
-    def __init__(self, master: str, home: Path) -> None:
+    def __init__(self, master: str, home: Path, module: str = MODULE) -> None:
         self.master = master
+        self._module = module
         self.home = home
         self.starts = 0
         self._process: subprocess.Popen[bytes] | None = None
@@ -202,7 +231,7 @@ class Driver:
                 [
                     sys.executable,
                     "-m",
-                    "plait.workshop.torture.spark_driver",
+                    self._module,
                     self.master,
                     str(self.home),
                 ],
@@ -241,7 +270,7 @@ class Driver:
 
 def _progress(folder: Path) -> int:
     """A number that grows while a round gets on."""
-    return sum(1 for part in ("kills", "checkpoint/commits") for _ in folder.glob(f"{part}/*"))
+    return sum(1 for part in ("kills", "checkpoint*/commits") for _ in folder.glob(f"{part}/*"))
 
 
 def _spark_home(home: Path) -> Path:
@@ -269,7 +298,7 @@ def _spark_home(home: Path) -> Path:
 def run_story(story: Story, driver: Driver) -> tuple[Tally, list[str]]:
     """Run a round to its end and compare; a failure says why and names the folder."""
     folder = story.round.folder
-    write_story(story)
+    empty = write_story(story)
     trouble = driver.run(folder)
     results, found = (0, [trouble]) if trouble else check(story)
     found += _suspicious(folder)
@@ -283,12 +312,23 @@ def run_story(story: Story, driver: Driver) -> tuple[Tally, list[str]]:
         migrations=migrations,
         moves=moves,
         full_disks=sum(kill.target == "disk" for kill in obeyed),
-        upgrades=int(story.round.upgrade is not None),
+        upgrades=story.upgrades,
+        rebalances=sum(1 for path in folder.glob("divided-*") if not path.read_text()),
+        empty_batches=empty,
+        foreign_writes=_foreign(story.round),
         starts=len((folder / "starts").read_text().split()) if (folder / "starts").exists() else 0,
         kills=dict(Counter(kill.point for kill in kills)),
         victims=dict(Counter(_label(driver.master, kill) for kill in kills)),
     )
     return tally, [f"{what} (see {folder})" for what in found]
+
+
+def _foreign(round_: Round) -> int:
+    """How many rows somebody else wrote to the table of a round."""
+    if not round_.neighbours or not (round_.folder / "out").exists():
+        return 0
+    columns = [pq.read_table(path).column(0) for path in table_files(round_.folder / "out")]
+    return sum(pc.sum(pc.less(column, 0)).as_py() or 0 for column in columns)
 
 
 def _label(master: str, kill: Kill) -> str:
@@ -300,9 +340,10 @@ def _suspicious(folder: Path) -> list[str]:
     found = []
     for name, expected in (("errors", _IN_TASKS), ("failed", _OF_QUERIES)):
         text = (folder / name).read_text() if (folder / name).exists() else ""
-        for entry in filter(None, text.split("\n---\n")):
+        entries = Counter(filter(None, text.split("\n---\n")))
+        for entry, times in entries.items():
             if not any(word in entry for word in expected):
-                found.append(f"not by a kill ({name}): {entry[-1000:]}")
+                found.append(f"not by a kill ({name}, {times} times): {entry[-1000:]}")
     return found
 
 
@@ -317,7 +358,12 @@ _OF_QUERIES = ("failed to connect back", "SparkContext", "Connection re", *_FULL
 whose disk is full."""
 
 
-def campaign(seconds: float, seed: int, say: Callable[[str], None]) -> tuple[Tally, list[Failure]]:
+def campaign(
+    seconds: float,
+    seed: int,
+    say: Callable[[str], None],
+    masters: Sequence[str] = MASTERS,
+) -> tuple[Tally, list[Failure]]:
     """Run rounds for so long, those that have begun to their ends."""
     until = time.monotonic() + seconds
     shared = _Shared(say)
@@ -333,9 +379,11 @@ def campaign(seconds: float, seed: int, say: Callable[[str], None]) -> tuple[Tal
         if missing:
             shared.fail(f"{seed}/{number}/0", f"never reached: {', '.join(missing)}")
 
-    with _drivers(shared) as drivers, ThreadPoolExecutor(len(drivers)) as pool:
+    with _drivers(shared) as every, ThreadPoolExecutor(len(every)) as pool:
+        drivers = [driver for driver in every if driver.master in masters]
         try:
-            for done in as_completed([pool.submit(lane, *x) for x in enumerate(drivers)]):
+            lanes = [pool.submit(lane, MASTERS.index(d.master), d) for d in drivers]
+            for done in as_completed(lanes):
                 done.result()
         except KeyboardInterrupt:
             say(f"stopped after {shared.tally.text() or 'nothing'}")
@@ -365,8 +413,17 @@ def repeat(case: str, say: Callable[[str], None]) -> tuple[Tally, list[Failure]]
 def _round(driver: Driver, name: str, missing: Sequence[str]) -> Story:
     """The round of this name; the first ones of a lane visit the points that are missing."""
     number = int(name.rpartition("/")[2])
-    tour = missing if number < _TOURS else ()
+    tour = _next_tour(missing, number) if number < _TOURS else []
     return random_story(driver.home / f"round{number}", driver.master, name, tour=tour)
+
+
+def _next_tour(missing: Sequence[str], number: int) -> list[str]:
+    """Points that one round can visit: those of a group that takes one of its own, or the rest."""
+    by_group: dict[str, list[str]] = {}
+    for point in missing:
+        by_group.setdefault(tour_group([point]), []).append(point)
+    groups = list(by_group.values())
+    return groups[number % len(groups)] if groups else []
 
 
 class _Shared:

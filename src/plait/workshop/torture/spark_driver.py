@@ -26,13 +26,17 @@ import tempfile
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # the name everybody uses
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import IntegerType
 
+from plait.adapt.balance_policy import BalancePolicy
 from plait.errors import MigrationError, PlaitError
 from plait.files.delta_table import create_delta
 from plait.hosts.spark import frame, joins
@@ -42,9 +46,13 @@ from plait.hosts.spark.moves import Moves
 from plait.hosts.spark.schemas import spark_schema
 from plait.hosts.spark.session import LOCAL as LOCAL_DISK
 from plait.hosts.spark.session import SETTINGS
+from plait.query.query import Stream
 from plait.route.packets import lean
 from plait.workshop.laws.golden import CHANGELOG
 from plait.workshop.torture.killpoints import BY_NAME, LOCAL, Order, Orders, Target, strike
+from plait.workshop.torture.spark_inputs import KEPT
+from plait.workshop.torture.spark_neighbour import Neighbour, age
+from plait.workshop.torture.spark_restarts import enter, leave, with_agreement
 from plait.workshop.torture.spark_rounds import Round, read_round, warm
 from plait.workshop.torture.spark_worker import (
     Mortal,
@@ -65,6 +73,9 @@ _MODULE = "plait.workshop.torture.spark_driver"
 _MOST_FAILURES = 30
 """How often a query may fail in one driver before that is given up."""
 
+_MOST_STUCK = 3
+"""How often it may fail in a row without getting any further."""
+
 _WORKER = b"pyspark.worker"
 """What Spark's daemon for Python workers has among its arguments."""
 
@@ -73,6 +84,11 @@ _LOOK = 0.004
 
 _WRITING = 0.8
 """Seconds that writing a routing table is supposed to take: less, so that moves go faster."""
+
+_EAGER = BalancePolicy(
+    margin=0.0, least=0.0, least_bytes=0.0, payback=0.0, confirm=1, rest=0.0, trial=0.0, backoff=0.0
+)
+"""Moves groups at every occasion."""
 
 _FULL_SECONDS = 0.4
 """How long a full disk stays full."""
@@ -88,11 +104,11 @@ class Files:
 
     def planned(self) -> int:
         """The newest batch that was planned, -1 before the first."""
-        return _newest(self._checkpoint / "offsets")
+        return newest(self._checkpoint / "offsets")
 
     def committed(self) -> int:
         """The newest batch that was committed, -1 before the first."""
-        return _newest(self._checkpoint / "commits")
+        return newest(self._checkpoint / "commits")
 
     def reached(self, point: str) -> int | None:
         """The batch that is at this point, None if none is."""
@@ -109,7 +125,7 @@ class Files:
         """Whether a batch that is under way is at this point."""
         if point == "any-time":
             return True
-        if _newest(self._out / "_spark_metadata") >= batch:
+        if newest(self._out / "_spark_metadata") >= batch:
             return point == "sink-logged"
         if point == "part-unlogged":
             return self._has_parts(batch)
@@ -138,7 +154,7 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def _newest(folder: Path) -> int:
+def newest(folder: Path) -> int:
     """The highest number in a log of Spark's."""
     names = (name.removesuffix(".compact") for name in _names(folder))
     return max((int(name) for name in names if name.isdigit()), default=-1)
@@ -179,6 +195,10 @@ class Watcher(threading.Thread):
                 self._migrate(self.query)
             if self.query is not None and self._mover is not None:
                 self._mover.look(self.query, self._files.committed())
+
+    def progress(self) -> int:
+        """A number that grows while the query gets on, or something happens to it."""
+        return self._files.committed() + len(self._orders.kills())
 
     def stop(self) -> None:
         """The query has ended."""
@@ -263,7 +283,6 @@ class Mover:
     """Moves partition groups for no reason, and keeps to the protocols."""
 
     def __init__(self, round_: Round) -> None:
-        self._processors = round_.processors
         self._streams = len(round_.query.streams)
         self._seen = -1
         self._first = True
@@ -278,15 +297,12 @@ class Mover:
             if join is None or join.routing.by is None:
                 return
             moves = Moves(join.routing, join.control, str(query.id), writing=_WRITING)
-            before = moves.table.number
-            with publishes("table-unpublished"):
-                self._move(moves, join.control.last_begun(str(query.id)))
-            if moves.table.number > before:
-                obey("table-published")
+            active = sorted(join.active or range(join.routing.processors))
+            self._move(moves, join.control.last_begun(str(query.id)), active)
         except (PlaitError, PySparkException, OSError):
             return  # it has not reported yet, or has just ended, or its disk is full
 
-    def _move(self, moves: Moves, begun: int) -> None:
+    def _move(self, moves: Moves, begun: int, everyone: Sequence[int]) -> None:
         table = moves.advance()
         if table.since > begun:
             return  # one after the other
@@ -297,7 +313,8 @@ class Mover:
         group = random.randrange(len(table.places))
         same = [g for g, place in enumerate(table.places) if place == table.places[group]]
         groups = random.sample(same, random.randint(1, len(same)))
-        everyone = range(self._processors)
+        if len(everyone) < 2:
+            return
         if self._first:  # so that every round with enough batches has rows that move
             self._first = False
             moves.begin(groups, [next(p for p in everyone if (p,) != table.places[group])])
@@ -340,29 +357,39 @@ def run(session: SparkSession, round_: Round) -> None:
     """Run a query until all of its input is used up, starting it again when it fails."""
     mortal = Mortal(str(round_.folder), os.getpgrp(), round_.lies)
     arm(mortal)  # for the points in the driver's own code
-    failed = 0
+    failed = stuck = reached = 0
+    neighbour = Neighbour(round_.folder / "out") if round_.neighbours else None
     while not (round_.folder / "done").exists():
         with (round_.folder / "starts").open("a") as log:
             log.write(f"{os.getpid()}\n")
         watcher = Watcher(session, round_, None)
         watcher.start()
         try:
-            watcher.query = _started(session, round_, mortal)
+            enter(session, round_)
+            watcher.query = with_agreement(round_, lambda: _started(session, round_, mortal))
+            if neighbour is not None and not neighbour.is_alive():
+                neighbour.start()
             watcher.query.awaitTermination()
         except PySparkException as failure:
             with (round_.folder / "failed").open("a") as log:
                 log.write(f"{str(failure)[:2000]}\n---\n")
             failed += 1
-            if failed > _MOST_FAILURES:
+            stuck = stuck + 1 if watcher.progress() == reached else 0
+            reached = watcher.progress()
+            if failed > _MOST_FAILURES or stuck > _MOST_STUCK:
                 raise
             continue
         finally:
             watcher.stop()
         if not watcher.stopped:
-            (round_.folder / "done").touch()
+            leave(round_)
+    if neighbour is not None:
+        neighbour.stop()
 
 
 def _started(session: SparkSession, round_: Round, mortal: Mortal) -> StreamingQuery:
+    number = round_.phase()
+    query = round_.phases[number].query
     # `results` makes its operator by this name.
     frame.__dict__["JoinOperator"] = functools.partial(MortalOperator, mortal=mortal)
     session.conf.set("spark.sql.shuffle.partitions", str(round_.processors))
@@ -371,33 +398,41 @@ def _started(session: SparkSession, round_: Round, mortal: Mortal) -> StreamingQ
     checkpoint = str(round_.folder / "checkpoint")
     table = str(round_.folder / "out") if round_.delta else None
     found: DataFrame = frame.results(
-        round_.query,
-        {s.name: _stream(session, round_, s.name) for s in round_.query.streams},
+        query,
+        {s.name: _stream(session, round_, s) for s in query.streams},
         round_.plan,
-        round_.processors,
+        None if number else round_.processors,
         late=True,
         checkpoint=checkpoint if round_.shared else None,
         adapt=round_.policy,
         tuning=round_.tuning,
         table=table,
+        balance=_EAGER if round_.balance else None,
     )
     if table is not None:
-        commits = MortalCommits(table, table_schema(lean(round_.query), LATE_COLUMN))
+        commits = MortalCommits(table, table_schema(lean(query), LATE_COLUMN))
         create_delta(table, commits.schema)
+        if round_.neighbours:
+            age(Path(table), commits.schema)
         return start_delta(found, commits, checkpoint, None, {"availableNow": True})
+    if round_.labelled:
+        found = found.withColumn("phase", F.lit(number))
     if round_.staged:
         found = found.mapInArrow(mortal_sink(mortal), found.schema)
     writer = found.writeStream.format("parquet").option("path", str(round_.folder / "out"))
     return writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
 
 
-def _stream(session: SparkSession, round_: Round, name: str) -> DataFrame:
-    schema = round_.query.streams[round_.query.index(name)].schema
-    reader = session.readStream.schema(spark_schema(schema)).option("maxFilesPerTrigger", 1)
-    return reader.parquet(str(round_.folder / "in" / name))
+def _stream(session: SparkSession, round_: Round, stream: Stream) -> DataFrame:
+    schema, place = spark_schema(stream.schema), str(round_.folder / "in" / stream.name)
+    reader = session.readStream.option("maxFilesPerTrigger", max(1, round_.files))
+    if not round_.files:
+        return reader.schema(schema).parquet(place)
+    found = reader.schema(schema.add(KEPT, IntegerType())).parquet(place)
+    return found.where(F.col(KEPT) == 1).drop(KEPT)
 
 
-def _session(master: str, home: Path) -> SparkSession:
+def session_for(master: str, home: Path) -> SparkSession:
     # These JVMs die young, so what pays off late only costs. Whoever is killed leaves temporary
     # files behind: Java's libraries, for instance.
     java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={tempfile.gettempdir()}"
@@ -440,7 +475,7 @@ def daemon() -> None:
 
 def main(master: str, home: Path) -> None:
     """Run the rounds that are named on standard input."""
-    session = _session(master, home)
+    session = session_for(master, home)
     for line in sys.stdin:
         run(session, read_round(Path(line.strip())))
     session.stop()

@@ -4,7 +4,8 @@ A round follows from a seed: the same seed is the same query, data, plan, change
 orders to kill. It is laid out in a folder, and read again by the process that runs it:
 
     round.json      query, plan, policy and the rest of `Round`
-    in/STREAM/      a Parquet file per batch
+    in/ later/      Parquet files of each stream: see `spark_inputs`
+    phase           the number of the phase that the round is in
     changes/        changes of plan that are still to be decided
     orders/ kills/  orders that wait, and orders that were obeyed
     starts          a line for each start of the query
@@ -16,16 +17,12 @@ orders to kill. It is laid out in a folder, and read again by the process that r
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, Literal
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from plait.adapt.policy import Policy
 from plait.plan.enumerate import sample_plan
@@ -34,15 +31,16 @@ from plait.plan.migration import Strategy
 from plait.plan.routed import Plan, routed
 from plait.plan.serde import from_dict, to_dict
 from plait.plan.text import read_plan
-from plait.query.bounds import Constraint, global_window, stream_windows
-from plait.query.expr import Call, Column, Expr
-from plait.query.query import Field, Output, Query, Stream, make_query
+from plait.query.query import Query
 from plait.query.serde import query_from_dict, query_to_dict
+from plait.route.routing import route
 from plait.tuning import USUAL, Tuning
 from plait.workshop.laws import golden
+from plait.workshop.laws.drawn_questions import drawn_questions
 from plait.workshop.laws.policies import eager
 from plait.workshop.laws.tunings import drawn_tuning
 from plait.workshop.torture.killpoints import (
+    APART,
     BY_NAME,
     MASTERS,
     POINTS,
@@ -53,36 +51,28 @@ from plait.workshop.torture.killpoints import (
     Target,
     targets,
 )
-
-Row = dict[str, object]
-Batch = Mapping[str, Sequence[Row]]
-
-_SECOND = 1_000_000
-_STEP = 10 * _SECOND
-"""How far event time gets in a batch."""
-
-_ROWS = {2: 120, 3: 60, 4: 24}
-"""The most rows of a stream in a batch, by the number of streams: results multiply."""
-
-_KEY_TYPES: tuple[pa.DataType, ...] = (
-    *[pa.string()] * 6,
-    *[pa.int64()] * 2,
-    pa.int32(),
-    pa.float64(),
-    pa.decimal128(12, 2),
-    pa.date32(),
-    pa.binary(),
-    pa.timestamp("us"),
+from plait.workshop.torture.spark_data import (
+    STEP,
+    Batch,
+    drawn_batches,
+    drawn_query,
+    with_empty_batches,
 )
-"""What keys are; mostly strings, which are encoded and forgotten again."""
+from plait.workshop.torture.spark_inputs import stream_table, write_inputs
 
 _SHORT = 6
-"""Batches of a round that visits the points of a Delta table."""
+"""Batches of a round that visits the points of a group apart."""
 _DELTA = 0.25
 """The share of rounds whose results go to a Delta table."""
 
 _UPGRADES = 0.15
 """The share of rounds that go on from a golden checkpoint."""
+
+_BALANCE = 0.3
+"""The share of rounds whose partition groups move by themselves."""
+
+_PHASES = 0.6
+"""The share of the others in which the question or the number of processors changes."""
 
 # --- rounds ---------------------------------------------------------------------------------------
 
@@ -108,6 +98,29 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """What a query is started again with, once the batches before are done."""
+
+    since: int
+    """The first batch."""
+    query: Query
+    processors: int
+
+    def to_dict(self) -> dict[str, object]:
+        """For a file."""
+        return {
+            "since": self.since,
+            "query": query_to_dict(self.query),
+            "processors": self.processors,
+        }
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Phase:
+        """The inverse of `to_dict`."""
+        return cls(value["since"], query_from_dict(value["query"]), value["processors"])
+
+
+@dataclass(frozen=True, slots=True)
 class Round:
     """A query, how it runs, and where."""
 
@@ -130,6 +143,29 @@ class Round:
     """Whether partition groups move."""
     delta: bool = False
     """Whether results go to a Delta table."""
+    files: int = 0
+    """How many files of a stream a batch takes, of which Spark prunes some; 0: one, and none."""
+    later: tuple[Phase, ...] = ()
+    """What follows: other questions, other numbers of processors."""
+    balance: bool = False
+    """Whether partition groups move by themselves."""
+    neighbours: bool = False
+    """Whether somebody else wrote to the Delta table before, and goes on to."""
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """All phases, the first one included."""
+        return (Phase(0, self.query, self.processors), *self.later)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether each row of the sink says in which phase it was written."""
+        return bool(self.later) and not self.delta
+
+    def phase(self) -> int:
+        """The number of the phase that it is in."""
+        path = self.folder / "phase"
+        return int(path.read_text()) if path.exists() else 0
 
     def changes(self) -> list[tuple[Path, Change]]:
         """The changes of plan that have not been decided yet."""
@@ -151,6 +187,13 @@ class Story:
         """How many of the batches were joined before the round."""
         return 0 if self.round.upgrade is None else golden.WRITTEN
 
+    @property
+    def upgrades(self) -> int:
+        """How often the query goes on from a checkpoint that was written for something else."""
+        questions = [phase.query for phase in self.round.phases]
+        changes = sum(a != b for a, b in pairwise(questions))
+        return changes + (self.round.upgrade is not None)
+
 
 def random_story(folder: Path, master: str, seed: str, *, tour: Sequence[str] = ()) -> Story:
     """The round with this seed; with a `tour` the orders are to visit these points.
@@ -159,25 +202,28 @@ def random_story(folder: Path, master: str, seed: str, *, tour: Sequence[str] = 
     >>> a == b, len(a.orders) > 5
     (True, True)
     """
-    chance = Random(seed)
+    chance, more = Random(seed), Random(f"{seed} more")
     if not tour and chance.random() < _UPGRADES:
         return _upgrade(folder, master, chance)
-    delta = _to_delta(seed, tour)
+    group = tour_group(tour) if tour else ""
+    delta = group == "delta" or (not tour and more.random() < _DELTA)
     size = 3 if tour else chance.choice((2, 3, 3, 3, 4))
-    query = _query(chance, size)
+    query = drawn_query(chance, size)
+    while tour and not _movable(query):
+        query = drawn_query(chance, size)
     modes = ("all", "all", "changes", "adaptive", "routed")
     mode = "all" if tour else chance.choice(modes)
     moves = bool(tour) or chance.random() < 0.4
     count_ = (
         _SHORT
-        if tour and delta
+        if group
         else 16
         if tour
         else chance.randint(10, 16)
         if moves
         else chance.randint(4, 9)
     )
-    batches = tuple(_batches(chance, query, count_))
+    batches = drawn_batches(chance, query, count_)
     plan: Plan = sample_plan(query, chance)
     if mode == "routed":
         plan = routed(
@@ -188,36 +234,79 @@ def random_story(folder: Path, master: str, seed: str, *, tour: Sequence[str] = 
         policy = eager(chance.choice((0.001, 1.0, 100.0)), chance.choice((None, 0.0)))
         lies = chance.randrange(1 << 32)
     changes: list[Change] = []
-    if tour:
+    if tour and group != "rebalance":
         changes = _tour_changes(chance, query)
     elif mode in ("all", "changes") and size > 2:
         changes = _changes(chance, query, count_, release=mode == "all")
     if tour:
-        orders = _tour(master, tour, delta=delta)
+        orders = _tour(master, tour, group)
     else:
+        batches = with_empty_batches(batches, more)
         orders = _orders(chance, master, count_, mode, moves=moves, delta=delta)
+    processors = 2 if tour else chance.choice((2, 2, 3) if moves else (1, 2, 2, 2, 3, 4))
+    shared = moves or chance.random() < 0.85
+    later: tuple[Phase, ...] = ()
+    if group == "rebalance":
+        later = (Phase(_SHORT // 2, query, 3),)
+    elif not tour and more.random() < _PHASES:
+        query, later = _phases(more, query, len(batches), processors, delta=delta)
+        orders += _between(more, later)
+    balance = not tour and more.random() < _BALANCE
     round_ = Round(
         folder,
         master,
         query,
         plan,
-        2 if tour else chance.choice((2, 2, 3) if moves else (1, 2, 2, 2, 3, 4)),
+        processors,
         policy,
         lies,
-        shared=moves or chance.random() < 0.85,
+        shared=shared or balance or bool(later),
         staged=any(order.point.startswith("sink-") for order in orders),
         tuning=USUAL if tour else drawn_tuning(Random(f"{seed} tuning")),
-        moves=moves,
+        moves=moves and group != "rebalance" and not balance,
         delta=delta,
+        files=0 if tour else more.choice((1, 1, 2, 3)),
+        later=later,
+        balance=balance,
+        neighbours=delta and not tour and more.random() < 0.7,
     )
-    return Story(round_, batches, tuple(changes), tuple(orders))
+    return Story(round_, tuple(batches), tuple(changes), tuple(orders))
 
 
-def _to_delta(seed: str, tour: Sequence[str]) -> bool:
-    """Whether results go to a Delta table: in some rounds, and where only its points are left."""
-    if tour:
-        return all(BY_NAME[point].group == "delta" for point in tour)
-    return Random(f"{seed} delta").random() < _DELTA
+def tour_group(tour: Sequence[str]) -> str:
+    """The group of points that a tour is about, if it is one that takes a round of its own."""
+    groups = {BY_NAME[point].group for point in tour}
+    return next((group for group in APART if groups == {group}), "")
+
+
+def _phases(
+    chance: Random, query: Query, batches: int, processors: int, *, delta: bool
+) -> tuple[Query, tuple[Phase, ...]]:
+    """The first question, and what follows: other questions, other numbers of processors.
+
+    The columns of a Delta table stay, and groups move only where all streams share a key.
+    """
+    asked = drawn_questions(query, batches, chance, keep=query.select)
+    if delta:
+        asked = [one._replace(query=query) for one in asked]
+    later = []
+    for since, question in asked[1:]:
+        if _movable(query) and (delta or chance.random() < 0.5):
+            processors = chance.choice([n for n in (1, 2, 3, 4) if n != processors])
+        later.append(Phase(since, question, processors))
+    return asked[0].query, tuple(later)
+
+
+def _movable(query: Query) -> bool:
+    """Whether partition groups can move: all streams share a key."""
+    return route(query.graph, 2).by is not None
+
+
+def _between(chance: Random, later: Sequence[Phase]) -> list[Order]:
+    """Deaths of the driver in the middle of a change of the number of processors."""
+    points = [p.name for p in POINTS if p.group == "rebalance"]
+    number = chance.randint(0, 2) if len({phase.processors for phase in later}) > 1 else 0
+    return [Order(point, "driver") for point in chance.sample(points, number)]
 
 
 def _upgrade(folder: Path, master: str, chance: Random) -> Story:
@@ -233,7 +322,7 @@ def _upgrade(folder: Path, master: str, chance: Random) -> Story:
             {
                 name: [
                     {
-                        "ts": b * _STEP + chance.randint(-_STEP, _STEP),
+                        "ts": b * STEP + chance.randint(-STEP, STEP),
                         "sym": chance.choice("ABCDE") if chance.random() < 0.95 else None,
                         "price": 1000.0 * b + n,
                     }
@@ -254,92 +343,6 @@ def _upgrade(folder: Path, master: str, chance: Random) -> Story:
         upgrade=chance.choice(tuple(golden.CHECKPOINTS)),
     )
     return Story(round_, tuple(batches), (), tuple(orders))
-
-
-def _query(chance: Random, size: int) -> Query:
-    """Streams that share one key, or a chain of them, or a star, within windows of any kind."""
-    names = "abcd"[:size]
-    shape = chance.choice(("one", "one", "chain", "star"))
-    keys: dict[str, dict[str, pa.DataType]] = {name: {} for name in names}
-    equal: list[Expr] = []
-    type_ = chance.choice(_KEY_TYPES)
-    for i, right in enumerate(names[1:], 1):
-        left = names[0] if shape in ("one", "star") else names[i - 1]
-        column = "k" if shape == "one" else f"k{i}"
-        if shape != "one":
-            type_ = chance.choice(_KEY_TYPES)
-        keys[left][column] = keys[right][column] = type_
-        equal.append(Call("eq", (Column(left, column), Column(right, column))))
-    zone = chance.choice((None, None, "UTC"))
-    streams = []
-    for name in names:
-        fields = [Field("ts", pa.timestamp("us", zone)), Field("id", pa.int64())]
-        fields += [Field(k, t) for k, t in keys[name].items()] + [Field("v", pa.int64())]
-        streams.append(Stream(name, tuple(fields), "ts", chance.choice((0, 2, 5, 12)) * _SECOND))
-    if chance.random() < 0.4:
-        compare = chance.choice(("le", "ne", "gt"))
-        equal.append(Call(compare, (Column(names[0], "v"), Column(names[-1], "v"))))
-    select = [Output(f"{name}_id", Column(name, "id")) for name in names]
-    select += [Output("ts", Column(names[0], "ts"))]
-    select += [Output(f"key_{k}", Column(names[0], k)) for k in keys[names[0]]]
-    return make_query(streams, equal, _bounds(chance, size), select)
-
-
-def _bounds(chance: Random, size: int) -> tuple[Constraint, ...]:
-    def width() -> int:
-        return chance.choice((2, 5, 8, 15)) * _SECOND
-
-    kind = chance.choice(("global", "global", "streams", "intervals"))
-    if kind == "global":
-        return global_window(size, width())
-    if kind == "streams":
-        return stream_windows([width() for _ in range(size)])
-    pairs = [(chance.randrange(j), j) for j in range(1, size)]
-    return tuple(
-        c for i, j in pairs for c in (Constraint(i, j, width()), Constraint(j, i, width()))
-    )
-
-
-def _batches(chance: Random, query: Query, count_: int) -> list[Batch]:
-    """Rows out of order, some too late, with keys that come and go, ties, nulls and silence."""
-    tick = chance.choice((1, _SECOND // 10, _SECOND))
-    domain, drift = chance.choice((1, 3, 8, 20)), chance.choice((0, 1, 5, 20))
-    most = _ROWS[len(query.streams)] if domain > 1 else 12
-    hot, nulls = chance.choice((0.0, 0.3)), chance.choice((0.0, 0.04))
-    disorder = chance.choice((0, 3, 8, 25)) * _SECOND
-    ids = dict.fromkeys(query.names, 0)
-    found: list[Batch] = []
-    for b in range(count_):
-        batch: dict[str, list[Row]] = {}
-        for stream in query.streams:
-            silent = chance.random() < 0.08
-            rows = batch[stream.name] = []
-            for _ in range(0 if silent else chance.randint(0, most)):
-                moment = b * _STEP + chance.randint(-disorder, _STEP)
-                row: Row = {"ts": moment // tick * tick, "id": ids[stream.name]}
-                ids[stream.name] += 1
-                for f in stream.fields[2:]:
-                    number = b * drift + (0 if chance.random() < hot else chance.randrange(domain))
-                    row[f.name] = _value(chance, f.type, number) if f.name != "v" else number % 5
-                for name in row:
-                    if name != "id" and chance.random() < nulls:
-                        row[name] = None
-                rows.append(row)
-        found.append(batch)
-    return found
-
-
-def _value(chance: Random, type_: pa.DataType, number: int) -> object:
-    """The key with this number."""
-    if type_ == pa.string():
-        return f"kéy-{number}" if number % 3 else "" if number == 0 else f"k{number}"
-    if type_ == pa.binary():
-        return number.to_bytes(3, "big")
-    if type_ == pa.float64():
-        return {0: chance.choice((0.0, -0.0)), 1: float("nan")}.get(number, number / 4)
-    if pa.types.is_decimal(type_):
-        return Decimal(number) / 4
-    return number * _SECOND if pa.types.is_timestamp(type_) else number
 
 
 def _changes(chance: Random, query: Query, count_: int, *, release: bool) -> list[Change]:
@@ -377,7 +380,8 @@ def _orders(
 ) -> list[Order]:
     """Many deaths of workers, some of executors, few of drivers: in the order of what they cost."""
     groups = {"changes": "adaptive", "adaptive": "migration", "routed": "adaptive migration"}
-    unlikely = [*groups.get(mode, "").split(), *([] if moves else ["moves"]), _other_sink(delta)]
+    unlikely = [*groups.get(mode, "").split(), *([] if moves else ["moves"])]
+    unlikely += [_other_sink(delta), "rebalance"]
     points = [p for p in POINTS if p.group not in unlikely]
     if chance.random() < 0.5:  # a further stage costs time, so only some rounds have it
         points = [p for p in points if p.place != "sink"]
@@ -411,10 +415,11 @@ def _other_sink(delta: bool) -> str:
     return SINKS[0] if delta else SINKS[1]
 
 
-def _tour(master: str, points: Sequence[str], *, delta: bool) -> list[Order]:
+def _tour(master: str, points: Sequence[str], group: str) -> list[Order]:
     """Each of these points once, by whatever is cheapest, and on a cluster by executors too."""
     found = []
-    reached = [p for p in POINTS if p.name in points and p.group != _other_sink(delta)]
+    apart = [other for other in APART if other != group]
+    reached = [p for p in POINTS if p.name in points and p.group not in apart]
     for number, point in enumerate(reached):
         able = targets(point, master)
         second = master != MASTERS[0] and number % 3 == 0 and "executor" in able
@@ -426,8 +431,8 @@ def _tour(master: str, points: Sequence[str], *, delta: bool) -> list[Order]:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def write_story(story: Story) -> None:
-    """Lay out a round in its folder, for a driver to run."""
+def write_story(story: Story) -> int:
+    """Lay out a round in its folder, for a driver to run; how many batches have no partition."""
     round_, folder = story.round, story.round.folder
     plan = round_.plan
     given = {
@@ -443,6 +448,10 @@ def write_story(story: Story) -> None:
         "upgrade": round_.upgrade,
         "moves": round_.moves,
         "delta": round_.delta,
+        "files": round_.files,
+        "later": [phase.to_dict() for phase in round_.later],
+        "balance": round_.balance,
+        "neighbours": round_.neighbours,
     }
     (folder / "changes").mkdir(parents=True)
     (folder / "round.json").write_text(json.dumps(given))
@@ -450,17 +459,12 @@ def write_story(story: Story) -> None:
         path = folder / "changes" / f"{number:03}.json"
         path.write_text(json.dumps(change.to_dict()))
     Orders(folder).give(story.orders)
-    for stream in round_.query.streams:
-        (folder / "in" / stream.name).mkdir(parents=True)
-        for number, batch in enumerate(story.batches):
-            # In one step and with its final time: Spark reads files in the order of their times.
-            new, when = folder / "new", 1_700_000_000 + number
-            pq.write_table(stream_table(stream, batch.get(stream.name, ())), new)
-            os.utime(new, (when, when))
-            new.rename(folder / "in" / stream.name / f"{number}.parquet")
+    begins = {phase.since for phase in round_.later}
+    empty = write_inputs(folder, round_.query.streams, story.batches, round_.files, begins)
     if round_.upgrade is not None:
         origin = golden.CHECKPOINTS[round_.upgrade]
         golden.unpack(origin, folder / "checkpoint", folder / "in")
+    return empty
 
 
 def read_round(folder: Path) -> Round:
@@ -481,11 +485,11 @@ def read_round(folder: Path) -> Round:
         given["upgrade"],
         given["moves"],
         given["delta"],
+        given["files"],
+        tuple(map(Phase.from_dict, given["later"])),
+        given["balance"],
+        given["neighbours"],
     )
-
-
-def stream_table(stream: Stream, rows: Sequence[Row]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=stream.schema)
 
 
 def warm() -> None:

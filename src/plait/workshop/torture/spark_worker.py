@@ -28,7 +28,7 @@ from plait.files.delta_table import DeltaCommits
 from plait.hosts.spark import delta, operator
 from plait.hosts.spark.control import Control
 from plait.hosts.spark.operator import JoinOperator, SparkStore
-from plait.hosts.spark.tables import StoredTransfers
+from plait.hosts.spark.tables import StoredTransfers, Tables
 from plait.node import task
 from plait.node.batch import Batch
 from plait.node.epochs import Epoch
@@ -36,6 +36,7 @@ from plait.node.node import Node
 from plait.node.report import Report
 from plait.node.store import Live
 from plait.node.task import Processor
+from plait.route.table import Table
 from plait.workshop.laws.policies import Lies
 from plait.workshop.torture.killpoints import Orders, Target
 
@@ -289,7 +290,15 @@ def arm(mortal: Mortal) -> None:
 
 
 def _wrap_functions() -> None:
-    """Put a point into the middle of moving state."""
+    """Put points into the middle of moving state, and around each routing table."""
+    add = Tables.add
+
+    def mortal_add(self: Tables, table: Table) -> None:
+        with publishes("table-unpublished"):
+            add(self, table)
+        obey("table-published")
+
+    type.__setattr__(Tables, "add", mortal_add)
     recompute = moving_state.recompute
 
     def mortal_recompute(*given: Any) -> Any:
