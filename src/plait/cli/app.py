@@ -511,9 +511,21 @@ def vacuum(
 @app.command(short_help="Try to make Plait give a wrong answer.")
 def torture(
     host: Annotated[
-        Literal["local", "simulated", "spark"],
-        typer.Option(help="Where: one process, simulated processors that crash, or Spark."),
+        Literal[
+            "local",
+            "simulated",
+            "simulated-upgrades",
+            "simulated-sites",
+            "spark",
+            "spark-local",
+            "spark-cluster",
+            "spark-sites",
+        ],
+        typer.Option(help="Where: one process, simulated processors or sites that crash, Spark."),
     ] = "local",
+    everything: Annotated[
+        bool, typer.Option("--all", help="All of them, one after the other, within that time.")
+    ] = False,
     seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="How long.")] = 60.0,
     seed: Annotated[
         int | None,
@@ -537,7 +549,8 @@ def torture(
     from plait.cli.torturing import torture as run_torture
 
     today = int(f"{datetime.datetime.now(datetime.UTC):%Y%m%d}")
-    run_torture(host, seconds, today if seed is None else seed, case, rows, json)
+    number = today if seed is None else seed
+    run_torture(host, seconds, number, case, rows, json, everything=everything)
 
 
 @app.command(short_help="Print the folder of the Java that Spark runs on here.")

@@ -1,11 +1,14 @@
-"""`plait torture`: a campaign against Plait itself, or one case of it again."""
+"""`plait torture`: campaigns against Plait itself, or one case of a campaign again."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.util import find_spec
 from json import dumps
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,45 +16,93 @@ from plait.cli.show import console, on_terminal, say
 from plait.errors import MissingRequirement
 from plait.files.drafts import write_whole, writing
 
+if TYPE_CHECKING:
+    from plait.workshop.torture.everything import Outcome, Say
+
 _NEEDED = {"hypothesis": "hypothesis", "duckdb": "duckdb"}
 
 
 def torture(
-    host: str, seconds: float, seed: int, case: str | None, most_rows: int, json: Path | None
+    host: str,
+    seconds: float,
+    seed: int,
+    case: str | None,
+    most_rows: int,
+    json: Path | None,
+    *,
+    everything: bool = False,
 ) -> None:
-    """Run a campaign, or one case; exit with 1 if an answer was wrong."""
+    """Run a campaign, or all, or one case; exit with 1 if an answer was wrong."""
     _check_packages()
-    from plait.workshop.torture.campaign import Failure, campaign, repeat
+    from plait.workshop.torture.everything import Outcome, kinds, run_all
 
-    failures: list[Failure] = []
-    if host == "spark":
-        from plait.workshop.torture import spark
+    outcomes: list[Outcome] = []
 
-        found = spark.campaign(seconds, seed, say) if case is None else spark.repeat(case, say)
-        tally, failures = found
-    else:
-        if case is not None:
-            tally, failure = repeat(host, case)
-        elif on_terminal():
-            with console(stderr=True).status(f"torture on {host} ...") as status:
-                tally, failure = campaign(host, seconds, seed, status.update, most_rows)
-        else:
-            tally, failure = campaign(host, seconds, seed, say, most_rows)
-        failures = [failure] if failure else []
-    if json is not None:
-        told = {"host": host, "seed": seed, "seconds": seconds, **asdict(tally)}
-        with writing(json):
-            json.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(json, dumps(told | {"failures": [asdict(f) for f in failures]}) + "\n")
-    for point, times in sorted(tally.kills.items()):
-        print(f"{times:6,} kills  {point}")
-    print(tally.text() or "nothing was done")
-    for failed in failures:
-        again = f"plait torture --host {host} --case {failed.case}"
-        print(f"\n{failed.text.rstrip()}\n\nThis repeats it: {again}")
-    if failures:
+    def told(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        if everything:
+            print(outcome.text(), flush=True)
+
+    try:
+        with _progress(host, everything=everything) as progress:
+            if everything:
+                run_all(seconds, seed, progress, told)
+            else:
+                kind = next(kind for kind in kinds(most_rows) if kind.name == host)
+                found = (
+                    kind.run(seconds, seed, progress)
+                    if case is None
+                    else kind.repeat(case, progress)
+                )
+                told(Outcome(host, *found))
+    finally:
+        if json is not None and outcomes:
+            _write(json, seed, seconds, outcomes, everything=everything)
+    for outcome in outcomes:
+        _show(outcome, everything=everything)
+    if any(outcome.failures for outcome in outcomes):
         raise typer.Exit(1)
     print("No answer was wrong.")
+
+
+@contextmanager
+def _progress(host: str, *, everything: bool) -> Iterator[Say]:
+    """Where lines of progress go: a status on a terminal, for campaigns that say little."""
+    if on_terminal() and not everything and not host.startswith("spark"):
+        with console(stderr=True).status(f"torture on {host} ...") as status:
+            yield status.update
+    else:
+        yield say
+
+
+def _write(
+    json: Path, seed: int, seconds: float, outcomes: list[Outcome], *, everything: bool
+) -> None:
+    """Write the counts and failures: of one kind, or of each."""
+    found = [
+        {
+            "host": outcome.kind,
+            "seed": seed,
+            "seconds": seconds,
+            **asdict(outcome.tally),
+            "failures": [asdict(failure) for failure in outcome.failures],
+        }
+        for outcome in outcomes
+    ]
+    with writing(json):
+        json.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(json, dumps({"kinds": found} if everything else found[0]) + "\n")
+
+
+def _show(outcome: Outcome, *, everything: bool) -> None:
+    """Print the kills, the counts and what failed."""
+    for point, times in sorted(outcome.tally.kills.items()):
+        print(f"{times:6,} kills  {point}" + (f"  ({outcome.kind})" if everything else ""))
+    if not everything:
+        print(outcome.tally.text() or "nothing was done")
+    for failed in outcome.failures:
+        again = f"plait torture --host {outcome.kind} --case {failed.case}"
+        print(f"\n{failed.text.rstrip()}\n\nThis repeats it: {again}")
 
 
 def _check_packages() -> None:
