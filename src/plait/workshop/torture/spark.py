@@ -45,7 +45,7 @@ from plait.workshop.laws.upgrades import Answer, Asked, full_answers, phases_of
 from plait.workshop.oracle.answer import Result, multiset
 from plait.workshop.oracle.fates import LATE, NO_TIME, NULL_KEY
 from plait.workshop.torture.campaign import Failure
-from plait.workshop.torture.killpoints import MASTERS, POINTS, PROCESSES, Kill, Orders
+from plait.workshop.torture.killpoints import APART, MASTERS, POINTS, PROCESSES, Kill, Orders
 from plait.workshop.torture.spark_rounds import (
     Round,
     Story,
@@ -69,7 +69,7 @@ _LONGEST_SECONDS = 900.0
 
 _LOOK = 0.05
 _TOURS = 6
-"""Rounds at the beginning that visit the points that were not reached so far."""
+"""Rounds at the beginning that visit points; each is left out if it has none to add."""
 
 # --- what came out --------------------------------------------------------------------------------
 
@@ -373,7 +373,9 @@ def campaign(
         for n in count():
             if driver.closed or (time.monotonic() > until and (not missing or n >= _TOURS)):
                 break
-            story = _round(driver, f"{seed}/{number}/{n}", missing)
+            if n < _TOURS and not set(missing) & set(_tour(n)):
+                continue
+            story = _round(driver, f"{seed}/{number}/{n}")
             tally = shared.run(story, driver, f"{seed}/{number}/{n}")
             missing = [point for point in missing if point not in tally.kills]
         if missing:
@@ -406,24 +408,21 @@ def repeat(case: str, say: Callable[[str], None]) -> tuple[Tally, list[Failure]]
     shared = _Shared(say)
     with _drivers(shared) as drivers:
         driver = drivers[int(parts[1])]
-        shared.run(_round(driver, case, [point.name for point in POINTS]), driver, case)
+        shared.run(_round(driver, case), driver, case)
     return shared.tally, shared.failures
 
 
-def _round(driver: Driver, name: str, missing: Sequence[str]) -> Story:
-    """The round of this name; the first ones of a lane visit the points that are missing."""
+def _round(driver: Driver, name: str) -> Story:
+    """The round of this name; the first ones of a lane are tours."""
     number = int(name.rpartition("/")[2])
-    tour = _next_tour(missing, number) if number < _TOURS else []
-    return random_story(driver.home / f"round{number}", driver.master, name, tour=tour)
+    return random_story(driver.home / f"round{number}", driver.master, name, tour=_tour(number))
 
 
-def _next_tour(missing: Sequence[str], number: int) -> list[str]:
-    """Points that one round can visit: those of a group that takes one of its own, or the rest."""
-    by_group: dict[str, list[str]] = {}
-    for point in missing:
-        by_group.setdefault(tour_group([point]), []).append(point)
-    groups = list(by_group.values())
-    return groups[number % len(groups)] if groups else []
+def _tour(number: int) -> list[str]:
+    """The points that a round at the beginning visits: those that one query can reach."""
+    groups = ("", *APART)
+    group = groups[number % len(groups)] if number < _TOURS else None
+    return [point.name for point in POINTS if tour_group([point.name]) == group]
 
 
 class _Shared:
