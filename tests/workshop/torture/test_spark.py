@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -328,6 +330,28 @@ def test_failures_that_no_kill_explains_are_told(
     _, told = spark.run_story(story, Driver(LOCAL, tmp_path / "home"))
     assert len(told) == 2 and told[0].startswith("stuck")
     assert "batch 2: AssertionError" in told[1]
+
+
+def test_tasks_that_fail_again_and_again_end_a_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that only writes down failures is ended long before Spark gives a task up."""
+    folder = tmp_path / "round"
+    folder.mkdir()
+    script = f"open({str(folder / 'errors')!r}, 'a').write('x' * 200_000); input(); input()"
+
+    def start(self: Driver) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", script]
+        found = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+        self._process = found
+        return found
+
+    monkeypatch.setattr(Driver, "_start", start)
+    driver = Driver(LOCAL, tmp_path)
+    try:
+        assert "tasks fail again and again" in driver.run(folder)
+    finally:
+        driver.close()
 
 
 def test_what_breaks_a_lane_breaks_the_campaign(

@@ -67,6 +67,9 @@ _MOST_IDLE = 4
 _LONGEST_SECONDS = 900.0
 """How long a driver may go without any progress before the round is given up."""
 
+_MOST_ERRORS = 100_000
+"""How many bytes tasks may say about failures without any progress: some dozens of failures."""
+
 _LOOK = 0.05
 _TOURS = 6
 """Rounds at the beginning that visit points; each is left out if it has none to add."""
@@ -207,11 +210,14 @@ class Driver:
                 process.stdin.write(f"{folder}\n".encode())
                 process.stdin.flush()
             before = seen = _progress(folder)
-            since = time.monotonic()
+            since, told = time.monotonic(), _errors(folder)
             while process.poll() is None and not (folder / "done").exists():
                 time.sleep(_LOOK)
                 if (now := _progress(folder)) != seen:
-                    seen, since = now, time.monotonic()
+                    seen, since, told = now, time.monotonic(), _errors(folder)
+                if _errors(folder) - told > _MOST_ERRORS:
+                    self.end()
+                    return "tasks fail again and again, and nothing else happens"
                 if time.monotonic() - since > _LONGEST_SECONDS:
                     self.end()
                     return f"nothing happened for {_LONGEST_SECONDS:.0f} s"
@@ -271,6 +277,12 @@ class Driver:
 def _progress(folder: Path) -> int:
     """A number that grows while a round gets on."""
     return sum(1 for part in ("kills", "checkpoint*/commits") for _ in folder.glob(f"{part}/*"))
+
+
+def _errors(folder: Path) -> int:
+    """How much tasks have said about their failures, in bytes."""
+    path = folder / "errors"
+    return path.stat().st_size if path.exists() else 0
 
 
 def _spark_home(home: Path) -> Path:
