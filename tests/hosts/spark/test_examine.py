@@ -39,3 +39,9 @@ def test_workers_that_cannot_run_plait(
     session: Any = Session(failure)
     (found,) = examine._workers(session)
     assert found == examine.Finding(subject, "wrong", told, remedy)
+
+
+def test_workers_that_compile_pyspark_each_time_are_named() -> None:
+    found = examine._bytecode(False)
+    assert found.verdict == "note" and "PYTHONDONTWRITEBYTECODE is set" in found.found
+    assert "spark.executorEnv.PYTHONDONTWRITEBYTECODE" in found.remedy

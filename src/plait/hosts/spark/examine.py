@@ -6,6 +6,7 @@ fail), and what to do about it. Facts about the workers come from a small job th
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sys
@@ -23,7 +24,7 @@ from plait.hosts.spark.connect import is_connect
 from plait.hosts.spark.java import provide_java
 from plait.hosts.spark.partitions import SPARKS_DEFAULT, parallelism, partitions_of
 from plait.hosts.spark.requirements import check_packages, check_spark
-from plait.hosts.spark.settings import ROCKSDB, SPARKS_STORE, STORE
+from plait.hosts.spark.settings import BYTECODE, ROCKSDB, SPARKS_STORE, STORE
 from plait.query.dialect import zone_named
 
 Verdict = Literal["ok", "note", "wrong"]
@@ -125,7 +126,7 @@ def _partitions(session: SparkSession) -> Finding:
 
 def _workers(session: SparkSession) -> Iterator[Finding]:
     asked = session.range(parallelism(session) * 2).repartition(parallelism(session))
-    fields = "python string, plait string, missing string, shared long, disk long"
+    fields = "python string, plait string, missing string, compiled boolean, shared long, disk long"
     try:
         rows = asked.mapInArrow(_look, fields).distinct().collect()
     except PySparkException as error:
@@ -144,6 +145,7 @@ def _workers(session: SparkSession) -> Iterator[Finding]:
     verdict: Verdict = "wrong" if missing else "ok"
     listed = f"missing: {', '.join(missing)}" if missing else "they are there"
     yield Finding("packages of the workers", verdict, listed, remedy)
+    yield _bytecode(all(row["compiled"] for row in rows))
     for what, place, path in (("shared memory", "shared", "/dev/shm"), ("disk", "disk", "")):
         free = min((int(row[place]) for row in rows if row[place] is not None), default=None)
         yield _room(what, free, path)
@@ -159,6 +161,18 @@ def _same(what: str, found: set[str], here: str, remedy: str) -> Finding:
         return Finding(what, "ok", here)
     there = ", ".join(sorted(text or "not installed" for text in found))
     return Finding(what, "wrong", f"{there}, but {here} here", remedy)
+
+
+def _bytecode(compiled: bool) -> Finding:
+    if compiled:
+        return Finding("bytecode of the workers", "ok", "Python keeps it")
+    return Finding(
+        "bytecode of the workers",
+        "note",
+        f"{BYTECODE} is set, so each worker compiles pyspark again, and Spark gives it 10 s",
+        f"start the session with spark.executorEnv.{BYTECODE} set to nothing, or run "
+        "python -m compileall on the installed packages",
+    )
 
 
 def _room(what: str, free: int | None, path: str) -> Finding:
@@ -190,7 +204,10 @@ def _look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         shared = None
     disk = shutil.disk_usage(tempfile.gettempdir()).free
     version = ".".join(map(str, sys.version_info[:3]))
-    row = {"python": version, "plait": _version(), "missing": " ".join(missing)}
+    kept = importlib.util.cache_from_source(str(sys.modules["pyspark"].__file__))
+    compiled = not sys.dont_write_bytecode or os.path.exists(kept)
+    told = {"python": version, "plait": _version(), "missing": " ".join(missing)}
+    row = {**told, "compiled": compiled}
     yield pa.RecordBatch.from_pylist(
         [{**row, "shared": shared, "disk": disk}],
         schema=pa.schema(
@@ -198,6 +215,7 @@ def _look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 ("python", pa.string()),
                 ("plait", pa.string()),
                 ("missing", pa.string()),
+                ("compiled", pa.bool_()),
                 ("shared", pa.int64()),
                 ("disk", pa.int64()),
             ]

@@ -17,13 +17,18 @@ from pyspark.sql import SparkSession
 
 from plait.hosts.spark.connect import refuse_remote
 from plait.hosts.spark.java import provide_java
-from plait.hosts.spark.settings import REASONS
+from plait.hosts.spark.settings import BYTECODE, REASONS
 
 SETTINGS: Mapping[str, str] = {
     **{setting: value for setting, (value, _) in REASONS.items()},
     # Event times are instants; say so in the same way everywhere.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Python and Java wait for each other so long on a busy machine, instead of 15 seconds.
+    "spark.python.authenticate.socketTimeout": "120s",
+    # The process that sets up a stateful operator has 10 seconds to import pyspark, whatever is
+    # set. Containers often forbid Python to keep bytecode, and then it compiles all of it first.
+    f"spark.executorEnv.{BYTECODE}": "",
 }
 """What a session should have for Plait."""
 

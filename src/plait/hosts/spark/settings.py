@@ -26,6 +26,9 @@ STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 SPARKS_STORE = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 
+BYTECODE = "PYTHONDONTWRITEBYTECODE"
+"""The variable that forbids Python to keep compiled modules, unless it is empty."""
+
 INTERVAL = "spark.sql.streaming.fileSink.log.compactInterval"
 """After how many batches the file sink compacts its log; the names of the log's files tell."""
 

@@ -76,7 +76,8 @@ _KNOWN: tuple[tuple[str, type[PlaitError], str, str], ...] = (
         r"(Timed out while waiting for the Python worker to|Python worker failed to) connect back",
         MissingRequirement,
         "Spark's Python workers did not start in time: the machine is too busy",
-        "start the query again when there is room: it goes on from the last batch",
+        "start the query again when there is room: it goes on from the last batch; "
+        "plait.check(spark) says whether workers could start faster",
     ),
 )
 
