@@ -109,6 +109,7 @@ class DeltaCommits:
         tried = False
         for _ in range(_TRIES):
             table = self._refreshed()
+            # Assumption: delta-table-fits-checkpoint
             last = table.transaction_version(query)
             if last is not None and last > batch:
                 raise CheckpointMismatch(

@@ -67,6 +67,7 @@ class Places:
     @classmethod
     def of_host(cls, limit: int | None = None) -> Places:
         """Linux's shared memory if there is one, and the folder for temporary files."""
+        # Assumption: shared-memory-is-a-cache
         shared, temporary = Path("/dev/shm"), Path(tempfile.gettempdir())
         usable = shared.is_dir() and os.access(shared, os.W_OK)
         # Not the name of 0.1, whose workers fail over owners that are written in another way.

@@ -127,6 +127,7 @@ class LocalStore:
             new = _new()
             try:
                 _write_new(handle, new, raw, durable)
+                # Assumption: files-appear-whole
                 os.rename(new, name, src_dir_fd=handle, dst_dir_fd=handle)
             except OSError:
                 with suppress(OSError):
@@ -140,6 +141,7 @@ class LocalStore:
             new = _new()
             try:
                 _write_new(handle, new, raw, durable=True)
+                # Assumption: create-is-alone
                 os.link(new, name, src_dir_fd=handle, dst_dir_fd=handle, follow_symlinks=False)
             except FileExistsError:
                 return False
@@ -228,6 +230,7 @@ class RemoteStore:
         """Looked up, then written: the process that creates must be the only one."""
         folder, _, name = path.rpartition("/")
         with _CREATING:
+            # Assumption: create-is-alone
             if name in self.names(folder, files=False):
                 return False
             self.write(path, raw)

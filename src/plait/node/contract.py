@@ -94,6 +94,7 @@ def routing_seed(stored: str | None, fresh: int) -> int | None:
     """
     if stored is None:
         return fresh
+    # Assumption: seed-stays
     text = read_contract(stored).get("hash", "")
     return int(text, 16) if text else None
 

@@ -186,6 +186,7 @@ class Task:
             report.total = added(header.total, report)
             checksum = _checksum(self.contract.to_json(), live.segments)
             after = replace(node.header(told.token, checksum), delivered=delivered)
+            # Assumption: state-and-output-together
             self.store.write_header(after.to_json())
         except BaseException:
             self.engines.drop(self.number, live)

@@ -140,6 +140,7 @@ class Clerk:
         if request is None:
             return None
         now = self._clock()
+        # Assumption: clock-of-a-request
         if now - request.at > _OUT_OF_DATE:
             return PlanAnswer(request, refused="it was asked too long ago; ask again", at=now)
         try:

@@ -155,6 +155,7 @@ class Control:
         """
         if self.temporary or (self.folder, query) in _PLACED:
             return
+        # Assumption: told-checkpoint
         told = self.checkpoint
         try:
             raw = self._soon(lambda: store_at(told).read("metadata"))

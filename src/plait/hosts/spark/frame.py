@@ -231,6 +231,7 @@ def _observed(found: DataFrame, called: str) -> DataFrame:
 
 def _began() -> Column:
     """The time at which Spark began the batch, from its log: the same when it is repeated."""
+    # Assumption: batch-time-repeats
     return F.current_timestamp()
 
 
@@ -260,6 +261,7 @@ def _pack(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
+        # Assumption: rows-of-a-batch-repeat
         table = control.table(batch_number())
         here = packer if table is None else replace(packer, routing=packer.routing.at(table))
         for packet in here.pack(conform(batch, schema) for batch in batches):

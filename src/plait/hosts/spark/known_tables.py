@@ -39,6 +39,7 @@ class KnownTables:
     """What a process knows of the tables in a store."""
 
     tables: Tables
+    # Assumption: tables-come-late
     ahead: int = AHEAD
     pauses: Sequence[float] = _PAUSES
     _seen: dict[int, Table] = field(default_factory=dict)

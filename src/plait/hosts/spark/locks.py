@@ -56,6 +56,7 @@ class FileLock:
         flags = os.O_RDONLY | os.O_CREAT
         handle = open_below(self._path.parent, self._path.name, flags, 0o600)
         try:
+            # Assumption: one-query-per-checkpoint
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(handle)
@@ -95,6 +96,7 @@ class RemoteLock:
         self._store.write(_me(), b"")
         written = self._store.names()
         mine = written.get(_me(), 0.0)
+        # Assumption: one-query-per-checkpoint
         if any(name != _me() and when > mine - _FRESH for name, when in written.items()):
             self.release()
             raise _taken(self._does, self._place)

@@ -30,6 +30,7 @@ def sweep(checkpoint: Path, boxes: Collection[Path]) -> int:
     0
     """
     removed = 0
+    # Assumption: one-reader-per-box
     for path in _read(checkpoint):
         if path.parent in boxes and path.exists():
             path.unlink()

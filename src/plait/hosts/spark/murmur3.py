@@ -17,6 +17,7 @@ def processor_keys(processors: int) -> list[int]:
     keys: dict[int, int] = {}
     k = 0
     while len(keys) < processors:
+        # Assumption: spark-hash-stays
         keys.setdefault(murmur3(k) % processors, k)
         k += 1
     return [keys[p] for p in range(processors)]

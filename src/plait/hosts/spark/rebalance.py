@@ -208,6 +208,7 @@ def _begin(path: Path, last: _Batch, partitions: int, output: Path | None) -> _B
     fields["conf"][SETTING] = str(partitions)
     # Two batches of one time look like copies of each other.
     fields["batchTimestampMs"] = max(time.time_ns() // 10**6, fields["batchTimestampMs"] + 1)
+    # Assumption: no-query-on-half-a-repartition
     write_whole(log / str(batch.number), "\n".join([version, json.dumps(fields), *offsets]))
     return batch
 
@@ -304,6 +305,7 @@ def _log_empty_batch(session: SparkSession, path: Path, output: Path, batch: int
     folder = f"file:{output.absolute()}/{_SINK_LOG}"  # no URI: Spark would not decode it
     nothing = getattr(jvm.scala, "None$")  # a name that Python cannot write
     with _interval(session, path):
+        # Assumption: sink-log-has-no-gaps
         log = sinks.FileStreamSinkLog(
             _LOG_VERSION, session._jsparkSession, folder, getattr(nothing, "MODULE$")
         )

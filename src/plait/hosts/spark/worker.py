@@ -54,6 +54,7 @@ def batch_number() -> int | None:
     None outside of streaming queries.
     """
     context = TaskContext.get()
+    # Assumption: batch-number-repeats
     found = context.getLocalProperty("streaming.sql.batchId") if context else None
     return None if found is None else int(found)
 
