@@ -287,7 +287,7 @@ def test_everything_in_shared_places_is_private(
         places = Places(tmp_path / host.memory.name, host.disk, limit=0, smallest=1)
         query = clique(3)
         cluster = Cluster(query, mjoin(query), 1, [Arena("run", places)])
-        cluster.run({})
+        cluster.run({s.name: s.schema.empty_table() for s in query.streams})
         control = Control.of(None, None, "run", "local[2]")
         control.decide(mjoin(query), "moving-state")
         assert isinstance(control.epoch(query), Epoch)

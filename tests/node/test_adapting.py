@@ -36,6 +36,7 @@ from plait.tuning import Tuning
 from plait.workshop.laws.processors import Cluster
 
 FIRST, SECOND = (parse_shape(QUERY, s) for s in ("(s0 (s1 s2))", "((s0 s1) s2)"))
+WITHOUT_ROWS = {s.name: s.schema.empty_table() for s in QUERY.streams}
 
 
 def results(run: LocalRun, seconds: int, often: str | None = None) -> int:
@@ -264,7 +265,7 @@ def test_a_migration_that_is_refused_changes_nothing(monkeypatch: pytest.MonkeyP
     assert found == results(LocalRun(QUERY, FIRST), 20) and run.plan == FIRST
     assert {m.status for m in run.migrations} == {"refused"}
     assert all("no room" in e.data["refused"] for e in kinds(run.events, "migrated"))
-    (cluster := Cluster(QUERY, FIRST, 1, adapt=QUICK)).run({})
+    (cluster := Cluster(QUERY, FIRST, 1, adapt=QUICK)).run(WITHOUT_ROWS)
     statuses = []
     for batch in batches(20, lambda s: FIRST_OFTEN[s]):
         cluster.run(batch)
@@ -289,7 +290,7 @@ def test_the_host_is_told_where_a_decision_stands() -> None:
 
 def test_a_loop_begins_its_log_once_even_if_nothing_came_at_first() -> None:
     cluster = Cluster(QUERY, FIRST, 1, adapt=QUICK)
-    cluster.run({})
+    cluster.run(WITHOUT_ROWS)
     told = list(cluster.reports[0].events)
     for batch in batches(3, lambda _: "k"):
         cluster.run(batch)

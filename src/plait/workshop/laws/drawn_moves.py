@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from random import Random
 
 from plait.node.moving import is_durable
-from plait.node.report import Report
 from plait.protocol.messages import Move
 from plait.workshop.laws.processors import Cluster
 
@@ -26,15 +25,12 @@ class Restless:
         self._chance = chance
         self._busy = busy
         self._moves = 0
-        self._reports: Sequence[Report] = ()
-        """Those of the last batch in which processors ran."""
         self.ended = 0
         self.given_up = 0
 
     def manage(self, cluster: Cluster) -> None:
         """Before a batch: change the table, perhaps."""
-        self._reports = cluster.reports or self._reports
-        if is_durable(cluster.table, cluster.routing.processors, self._reports):
+        if is_durable(cluster.table, cluster.routing.processors, cluster.last_reports):
             cluster.forget()
         if cluster.routing.by is None or self._chance.random() > self._busy:
             return
@@ -45,7 +41,7 @@ class Restless:
         end = [
             m.number
             for m in table.under_way
-            if m.number not in give_up and chance.random() < 0.7 and self._may_end(m)
+            if m.number not in give_up and chance.random() < 0.7 and self._may_end(cluster, m)
         ]
         begin: list[Move] = []
         moving = set(table.moving)
@@ -65,10 +61,10 @@ class Restless:
         self.given_up += len(give_up)
         self.ended += len(end)
 
-    def _may_end(self, move: Move) -> bool:
+    def _may_end(self, cluster: Cluster, move: Move) -> bool:
         said = {
             (report.processor, answer["what"])
-            for report in self._reports
+            for report in cluster.last_reports
             for answer in report.moves
             if answer["move"] == move.number
         }

@@ -129,6 +129,8 @@ class Cluster:
         self.workers: Sequence[Engines] = workers or (OwnEngines(), OwnEngines())
         self._tokens = count()
         self.reports: list[Report] = []
+        self.last_reports: list[Report] = []
+        """Those of the last batch in which processors ran."""
         self.aside: list[Aside] = []
         """The rows that the last batch set aside, if that was asked for."""
 
@@ -226,6 +228,7 @@ class Cluster:
             self.stores = attempt
             self.batch += 1
             self.reports = [report for _, _, report in found]
+            self.last_reports = self.reports or self.last_reports
             self.aside = [rows for _, aside, _ in found for rows in aside]
             results = [rows for batches, _, _ in found for rows in batches]
             return pa.Table.from_batches(results, self.query.schema)
