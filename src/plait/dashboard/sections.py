@@ -18,7 +18,7 @@ from plait.dashboard.load_view import LoadView, ProcessorView, load_view
 from plait.dashboard.markup import Child, Markup, tag, together
 from plait.dashboard.numbers import instant, one_in, processors, ranges, seconds, short, size
 from plait.dashboard.tree_view import TreeView, tree_views
-from plait.node.leaps import leap_notes
+from plait.node.far_ahead import far_ahead_notes
 from plait.node.placement import GroupShare
 from plait.protocol.messages import Move
 
@@ -435,8 +435,8 @@ def _moves(moves: Sequence[Move]) -> Markup | None:
 def notes(contents: Contents) -> Markup | None:
     """What went wrong beside the results."""
     reports = contents.latest.values()
-    leaps = leap_notes(r.leapt for r in reports)
-    said = dict.fromkeys([*leaps, *contents.notes, *(n for r in reports for n in r.notes)])
+    far_ahead = far_ahead_notes(r.streams_ahead for r in reports)
+    said = dict.fromkeys([*far_ahead, *contents.notes, *(n for r in reports for n in r.notes)])
     if not said:
         return None
     return section("notes", "Notes", tag("ul", [tag("li", note) for note in said]))

@@ -15,7 +15,7 @@ from typing import Any
 from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import CheckpointDamaged, CheckpointMismatch
 from plait.node.epochs import Followed
-from plait.node.leaps import Leap, Leaps
+from plait.node.far_ahead import FarAhead, StreamsAhead
 from plait.node.moving import Moving
 from plait.plan.jtree import Join, Leaf
 from plait.plan.routed import Plan
@@ -60,7 +60,7 @@ class Header:
     moving: Moving = field(default_factory=Moving)
     floors: tuple[int, ...] | None = None
     """The time below which the watermark of each stream does not go; None: they have none."""
-    leaps: Leaps = field(default_factory=dict)
+    far_ahead: StreamsAhead = field(default_factory=dict)
     delivered: int = -1
     """The last batch, as the host counts, of which rows went to files of a table; -1: none."""
 
@@ -111,7 +111,7 @@ class Header:
                 "notes": self.notes,
                 "moving": self.moving.to_dict(),
                 "delivered": self.delivered,
-                "leaps": self.leaps,
+                "far_ahead": self.far_ahead,
             }
         )
 
@@ -148,7 +148,10 @@ class Header:
                 tuple(given.get("notes", ())),
                 Moving.from_dict(given.get("moving")),
                 _ints_or_none(given.get("floors")),
-                {name: Leap(*_ints(leap)) for name, leap in given.get("leaps", {}).items()},
+                {
+                    name: FarAhead(*_ints(counts))
+                    for name, counts in given.get("far_ahead", {}).items()
+                },
                 int(given.get("delivered", -1)),
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:

@@ -43,9 +43,9 @@ from plait.node.adapting import Adapting, unwatched
 from plait.node.batch import Aside, Batch
 from plait.node.choosing import way_for
 from plait.node.epochs import Epoch
+from plait.node.far_ahead import far_ahead_after
 from plait.node.header import Header, stored_plan
 from plait.node.idle import followed
-from plait.node.leaps import leaps_after
 from plait.node.report import Report, add
 from plait.node.work import Tally, held
 from plait.optimize.budget import Budget
@@ -126,7 +126,7 @@ class Node:
         """The newest event time of each stream."""
         self.floors = list(header.floors or (BEFORE_ALL_TIMES,) * len(self.newest))
         """The time below which the watermark of each stream does not go."""
-        self.leaps = header.leaps
+        self.far_ahead = header.far_ahead
         """Streams that are far ahead of the others."""
         self.followed = header.followed
         """What it was told to run, and by whom."""
@@ -180,7 +180,7 @@ class Node:
             checksum,
             moving=self.moving,
             floors=tuple(self.floors),
-            leaps=self.leaps,
+            far_ahead=self.far_ahead,
         )
 
     # -- one batch
@@ -284,8 +284,8 @@ class Node:
                 self.query.streams, self.newest, self.floors, self._heard, batch.clock
             )
         report = self.report
-        self.leaps = leaps_after(
-            self.query, self.leaps, before, self.newest, report.rows, report.late
+        self.far_ahead = far_ahead_after(
+            self.query, self.far_ahead, before, self.newest, report.rows, report.late
         )
 
     def _joined(
@@ -316,7 +316,7 @@ class Node:
         report.plan = str(self.plan)
         report.epoch = self.followed.last
         report.seconds = {"join": seconds}
-        report.leaps = {name: list(leap) for name, leap in self.leaps.items()}
+        report.far_ahead = {name: list(counts) for name, counts in self.far_ahead.items()}
         report.watermarks = {
             name: mark
             for name, mark in zip(self.query.names, self.watermarks, strict=True)

@@ -14,7 +14,7 @@ from functools import reduce
 from typing import Any
 
 from plait.adapt.events import Event
-from plait.node.leaps import leap_notes
+from plait.node.far_ahead import far_ahead_notes
 from plait.node.placement import Placement
 from plait.node.progress_text import html, lines
 from plait.node.report import SUMMED, Report, plus
@@ -176,7 +176,7 @@ def progress(
         return Progress(notes=told, unreported=silent)
     latest = {r.processor: r for _, reports, _ in known for r in reports}
     newest = [latest[processor] for processor in sorted(latest)]
-    told += tuple((known[-1][0], note) for note in leap_notes(r.leapt for r in newest))
+    told += tuple((known[-1][0], note) for note in far_ahead_notes(r.streams_ahead for r in newest))
     return Progress(
         tuple(
             BatchProgress(number, counted(reports), dict(times)) for number, reports, times in known

@@ -13,8 +13,8 @@ from typing import Any
 
 from plait.adapt.events import Event
 from plait.errors import SourceError
+from plait.node.far_ahead import FarAhead
 from plait.node.fields import wrong_field
-from plait.node.leaps import Leap
 from plait.node.sealed import sealed, unsealed
 
 SUMMED = (
@@ -76,8 +76,8 @@ class Report:
     """What each join did in this batch, by its streams; see `plait.node.work`."""
     watermarks: dict[str, int] = field(default_factory=dict)
     """In microseconds; a stream that was never seen is missing."""
-    leaps: dict[str, list[int]] = field(default_factory=dict)
-    """Streams that are far ahead of the others; see `plait.node.leaps`."""
+    far_ahead: dict[str, list[int]] = field(default_factory=dict)
+    """Streams that are far ahead of the others; see `plait.node.far_ahead`."""
     plan: str = ""
     epoch: int = 0
     """The newest decision of the driver that the processor has followed; see `epochs`."""
@@ -97,9 +97,9 @@ class Report:
     """The fields in `SUMMED`, added up over all batches of the checkpoint, this one included."""
 
     @property
-    def leapt(self) -> dict[str, Leap]:
+    def streams_ahead(self) -> dict[str, FarAhead]:
         """The streams that are far ahead of the others."""
-        return {name: Leap(*counts) for name, counts in self.leaps.items()}
+        return {name: FarAhead(*counts) for name, counts in self.far_ahead.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """In the types of JSON."""
@@ -124,9 +124,9 @@ class Report:
                 stream: {int(group): int(rows) for group, rows in counts.items()}
                 for stream, counts in known.get("groups", {}).items()
             }
-            known["leaps"] = {
-                stream: list(Leap(*map(int, counts)))
-                for stream, counts in known.get("leaps", {}).items()
+            known["far_ahead"] = {
+                stream: list(FarAhead(*map(int, counts)))
+                for stream, counts in known.get("far_ahead", {}).items()
             }
             return cls(**known)
         except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -26,7 +26,7 @@ from plait.hosts.spark.clerk_files import HISTORY, QUESTION, SINK, past_batch, q
 from plait.hosts.spark.joins import Made, pin, unpin
 from plait.hosts.spark.locks import lock_on
 from plait.hosts.spark.plan_requests import PlanRequests
-from plait.node.leaps import leap_notes
+from plait.node.far_ahead import far_ahead_notes
 from plait.node.requests import PlanAnswer, PlanRequest
 from plait.node.sealed import sealed
 
@@ -122,15 +122,15 @@ class Clerk:
             return False
         there = [b for b in control.batches(query) if history.last < b <= ended]
         history.add(list(filter(None, (past_batch(control, query, b) for b in there[:_AT_ONCE]))))
-        self._warn_of_leaps(query, ended)
+        self._warn_of_rows_far_ahead(query, ended)
         self._told = ended if len(there) <= _AT_ONCE else history.last
         return bool(there)
 
-    def _warn_of_leaps(self, query: str, batch: int) -> None:
+    def _warn_of_rows_far_ahead(self, query: str, batch: int) -> None:
         """Log once of each stream that a row far ahead has made its rows late."""
-        reports = self._join.control.reports(query, batch)
-        for stream in sorted({name for report in reports for name in report.leaps} - self._warned):
-            for note in leap_notes({stream: r.leapt[stream]} for r in reports if stream in r.leaps):
+        told = [report.streams_ahead for report in self._join.control.reports(query, batch)]
+        for stream in sorted({name for streams in told for name in streams} - self._warned):
+            for note in far_ahead_notes({stream: s[stream]} for s in told if stream in s):
                 self._warned.add(stream)
                 LOG.warning("%s", note)
 
