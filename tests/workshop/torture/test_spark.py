@@ -323,13 +323,19 @@ def test_failures_that_no_kill_explains_are_told(
         (folder / "errors").write_text(
             "batch 1: ...\n\nEOFError\n---\nbatch 2: AssertionError\n---\n"
         )
-        (folder / "failed").write_text("Python worker failed to connect back\n---\n")
+        told = ["Python worker failed to connect back"]
+        for n in range(3):
+            told.append(
+                f"run 0000000{n}-0000-0000-0000-000000000000: no\n=== Streaming Query ===\n{n}"
+            )
+        (folder / "failed").write_text("".join(f"{text}\n---\n" for text in told))
         return "stuck"
 
     monkeypatch.setattr(Driver, "run", run)
     _, told = spark.run_story(story, Driver(LOCAL, tmp_path / "home"))
-    assert len(told) == 2 and told[0].startswith("stuck")
+    assert len(told) == 3 and told[0].startswith("stuck")
     assert "batch 2: AssertionError" in told[1]
+    assert "(failed, 3 times): run ID: no" in told[2]
 
 
 def test_tasks_that_fail_again_and_again_end_a_round(

@@ -367,8 +367,8 @@ def run(session: SparkSession, round_: Round) -> None:
         try:
             enter(session, round_)
             watcher.query = with_agreement(round_, lambda: _started(session, round_, mortal))
-            if neighbour is not None and not neighbour.is_alive():
-                neighbour.start()
+            if neighbour is not None and neighbour.ident is None:
+                neighbour.start()  # now there is a table
             watcher.query.awaitTermination()
         except PySparkException as failure:
             with (round_.folder / "failed").open("a") as log:
@@ -383,7 +383,7 @@ def run(session: SparkSession, round_: Round) -> None:
             watcher.stop()
         if not watcher.stopped:
             leave(round_)
-    if neighbour is not None:
+    if neighbour is not None and neighbour.ident is not None:
         neighbour.stop()
 
 

@@ -21,7 +21,7 @@ _HISTORY = 12
 _PAUSE = 0.5
 """Seconds between two of its writes."""
 
-MOST = 200
+_MOST = 200
 """Rows after which it is content: each is a file."""
 
 
@@ -35,9 +35,10 @@ class Neighbour(threading.Thread):
 
     def run(self) -> None:
         """Add a row, wait, add the next."""
+        number = 0
         while not self._end.wait(_PAUSE):
-            if add_row(self._table) >= MOST:
-                return
+            if number < _MOST:
+                number = add_row(self._table)
 
     def stop(self) -> None:
         """Write no more."""
