@@ -27,7 +27,9 @@ from pyspark.sql import functions as F  # the name everybody uses
 from plait.engine.admission import NO_TIME
 from plait.engine.times import event_times
 from plait.errors import DuplicateName, SourceError
+from plait.hosts.spark.arrow_frame import arrow_frame
 from plait.node.batch import Aside
+from plait.query.expr import Column as Attribute
 from plait.query.query import Query
 from plait.route.malformed import MALFORMED, MARK_TYPE
 
@@ -59,6 +61,15 @@ def aside_schema(query: Query, malformed: bool = False) -> pa.Schema:
     return pa.schema([(STREAM, pa.string()), (REASON, pa.string()), (TIME, when), *columns])
 
 
+def aside_sources(query: Query) -> dict[str, Attribute]:
+    """The attributes that the flat columns have, by name."""
+    return {
+        _flat(s, field.name): Attribute(stream.name, field.name)
+        for s, stream in enumerate(query.streams)
+        for field in stream.fields
+    }
+
+
 def aside_columns(query: Query, aside: Aside) -> dict[str, pa.Array]:
     """Rows set aside, as those of the columns in `aside_schema` that are not null."""
     stream, n = query.streams[aside.stream], aside.rows.num_rows
@@ -80,7 +91,7 @@ def aside_columns(query: Query, aside: Aside) -> dict[str, pa.Array]:
 
 def padded(columns: dict[str, pa.Array], rows: int, schema: pa.Schema) -> pd.DataFrame:
     """Columns and nulls as a pandas frame of Arrow arrays: nothing is converted."""
-    return padded_batch(columns, rows, schema).to_pandas(types_mapper=pd.ArrowDtype)
+    return arrow_frame(padded_batch(columns, rows, schema))
 
 
 def padded_batch(columns: dict[str, pa.Array], rows: int, schema: pa.Schema) -> pa.RecordBatch:

@@ -14,7 +14,9 @@ from pyspark.sql import functions as F  # the name everybody uses
 
 
 def with_micros(type_: pa.DataType) -> pa.DataType:
-    """The type with microseconds for instants, at every depth.
+    """The type with microseconds for instants, at every depth. What is within others may be null.
+
+    Arrow refuses a null struct that has a struct which is never null.
 
     >>> with_micros(pa.list_(pa.timestamp("us", "UTC")))
     ListType(list<item: int64>)
@@ -22,15 +24,21 @@ def with_micros(type_: pa.DataType) -> pa.DataType:
     if is_instant(type_):
         return pa.int64()
     if pt.is_struct(type_):
-        return pa.struct([f.with_type(with_micros(f.type)) for f in type_])
+        return pa.struct([pa.field(f.name, with_micros(f.type)) for f in type_])
     if pt.is_list(type_):
-        return pa.list_(type_.value_field.with_type(with_micros(type_.value_type)))
+        return pa.list_(pa.field(type_.value_field.name, with_micros(type_.value_type)))
     return type_
 
 
 def is_instant(type_: pa.DataType) -> bool:
     """Whether values are instants, Spark's TIMESTAMP."""
     return bool(pt.is_timestamp(type_)) and type_.tz is not None
+
+
+def _has_instants(type_: pa.DataType) -> bool:
+    if pt.is_nested(type_):
+        return any(_has_instants(type_.field(i).type) for i in range(type_.num_fields))
+    return is_instant(type_)
 
 
 def with_instants(rows: DataFrame, meant: Iterable[pa.Field]) -> DataFrame:
@@ -40,7 +48,7 @@ def with_instants(rows: DataFrame, meant: Iterable[pa.Field]) -> DataFrame:
 
 def _instants(value: Column, type_: pa.DataType) -> Column:
     """A column of this type whose instants came as microseconds."""
-    if with_micros(type_) == type_:
+    if not _has_instants(type_):
         return value
     if pt.is_list(type_):
         return F.transform(value, lambda item: _instants(item, type_.value_type))
