@@ -114,3 +114,12 @@ def test_bad_constants(text: str, type_: type[errors.PlaitError], message: str) 
 )  # fmt: skip
 def test_type_names(name: str, type_: pa.DataType) -> None:
     assert constant(f"CAST(NULL AS {name})") == Literal(None, type_)
+
+
+@pytest.mark.parametrize(
+    "type_", ["STRING COLLATE UTF8_LCASE", "TIMESTAMP_NTZ(9)", "TIMESTAMP_LTZ(9)"]
+)
+def test_types_with_more_than_a_name(type_: str) -> None:
+    """Regression: the collation and the digits were dropped, with other answers than Spark's."""
+    with pytest.raises(errors.UnsupportedSql, match=r"the type .* is not supported"):
+        parse_output(f"CAST(CAST(a.ts AS STRING) AS {type_}) AS x", STREAMS)

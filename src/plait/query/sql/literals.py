@@ -73,6 +73,9 @@ def sql_type(source: SqlText, node: exp.DataType, within: exp.Expr) -> pa.DataTy
         if not (1 <= precision <= 38 and 0 <= scale <= precision):
             source.refuse(f"DECIMAL({precision}, {scale})", within, remedy="1 to 38 digits")
         return pa.decimal128(precision, scale)
+    if node.expressions or node.args.get("collate"):
+        remedy = "compute it with Spark before the join, in a column"
+        source.refuse(f"the type {node.sql('spark')}", within, remedy=remedy)
     if node.this in _SPARKS_TIMESTAMPS and source.dialect.zone is not None:
         always = node.this == _D.TIMESTAMPLTZ
         zone = source.dialect.zone if always else source.dialect.timestamp_zone
