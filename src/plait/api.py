@@ -355,6 +355,7 @@ class _Runnable:
         from plait.hosts.spark.aside import late_column
         from plait.hosts.spark.delta import start_delta, table_place, table_schema
         from plait.hosts.spark.schemas import is_marked
+        from plait.hosts.spark.source_types import check_plain, read_of
         from plait.route.packets import lean
 
         self._check_frames()
@@ -365,6 +366,7 @@ class _Runnable:
             )
         place = table_place(fspath(table))
         small = lean(self.query)
+        check_plain(read_of(small, bool(late)), self.sources, "a Delta table")
         malformed = any(map(is_marked, self.sources.values()))
         schema = table_schema(small, late_column(small, late), malformed)
         there = check_delta(place, schema)
@@ -499,7 +501,7 @@ def join(**sources: Any) -> Join:
             remedy="write for example join(trades=..., quotes=...)",
         )
     sources = {name: _readable(source) for name, source in sources.items()}
-    fields = {name: fields_of(_schema(source)) for name, source in sources.items()}
+    fields = {name: fields_of(_schema(name, source)) for name, source in sources.items()}
     came = _watermarked(sources)
     return Join(
         dict(sources),
@@ -585,11 +587,11 @@ def _readable(source: Any) -> Any:
     return source if known or not hasattr(source, "__arrow_c_stream__") else pa.table(source)
 
 
-def _schema(source: Any) -> pa.Schema:
+def _schema(name: str, source: Any) -> pa.Schema:
     if is_spark_frame(source):
         from plait.hosts.spark.schemas import arrow_schema
 
-        return arrow_schema(source)
+        return arrow_schema(source, name)
     return builder.schema_of(source)
 
 
@@ -638,7 +640,7 @@ class _Schemas(Mapping[str, pa.Schema]):
         self._tables = tables
 
     def __getitem__(self, name: str) -> pa.Schema:
-        return _schema(self._tables[name])
+        return _schema(name, self._tables[name])
 
     def __contains__(self, name: object) -> bool:
         return name in self._tables

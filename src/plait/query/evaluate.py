@@ -19,6 +19,7 @@ import pyarrow.types as pt
 
 from plait.errors import TypeMismatch
 from plait.query.expr import ARITHMETIC, COMPARISONS, Call, Cast, Column, Expr, Literal
+from plait.query.keys import name_of_carried, stored
 from plait.query.values import text
 from plait.query.values.arithmetic import arithmetic, negate
 from plait.query.values.compare import compare, member
@@ -65,12 +66,15 @@ def _value(expr: Expr, columns: Callable[[Column], pa.Array]) -> Value:
             return _scalar(value, type_) if isinstance(value, float) else _constant(value, type_)
         case Cast(operand, type_):
             inner = _value(operand, columns)
+            if inner.type != (plain_type := stored(inner.type)):
+                inner = _empty(plain_type)  # only types are asked for: rows have stored types
             try:
                 return convert(inner, type_)
             except Unfit as unfit:
                 raise _mismatch(expr, [(operand, inner)], unfit) from None
         case Call(_, args):
             values = [_value(arg, columns) for arg in args]
+            _check_computable(expr, values)
             constant = all(isinstance(v, pa.Scalar) for v in values)
             # Operators expect an array among their operands; a constant becomes one row.
             operands = [pa.repeat(values[0], 1), *values[1:]] if constant else values
@@ -81,6 +85,24 @@ def _value(expr: Expr, columns: Callable[[Column], pa.Array]) -> Value:
             return result[0] if constant and not isinstance(result, pa.Scalar) else result
 
 
+def _check_computable(call: Call, values: Sequence[Value]) -> None:
+    """Refuse to compute with what is only carried, apart from its fields and its absence."""
+    if call.op not in ("field", "is_null"):
+        for operand, value in zip(call.args, values, strict=True):
+            check_computable(operand, value.type)
+
+
+def check_computable(expr: Expr, type_: pa.DataType) -> None:
+    """Refuse an expression whose values Spark compares by rules that Plait does not have."""
+    if name := name_of_carried(type_):
+        holds = "holds values" if pt.is_nested(type_) else "is"
+        raise TypeMismatch(
+            f"{expr} {holds} of type {name}, whose rules of comparison Plait does not have",
+            remedy="cast it to STRING before the join, or in a condition that is no join key: "
+            "then it is compared byte by byte",
+        )
+
+
 def _scalar(value: object, type_: pa.DataType) -> pa.Scalar:
     return decoded(pa.scalar(value, type_))
 
@@ -89,7 +111,7 @@ _constant = lru_cache(maxsize=1024)(_scalar)
 
 
 def _mismatch(expr: Expr, operands: Sequence[tuple[Expr, Value]], unfit: Unfit) -> TypeMismatch:
-    named = [f"{operand} is {value.type}" for operand, value in operands]
+    named = [f"{operand} is {stored(value.type)}" for operand, value in operands]
     listed = " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
     return TypeMismatch(f"{expr} has no meaning: {listed}", remedy=str(unfit))
 

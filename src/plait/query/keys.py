@@ -16,7 +16,8 @@ import pyarrow.types as pt
 
 _UNITS = ("s", "ms", "us", "ns")
 MAX_DECIMAL_DIGITS = 38
-_VENDOR = "plait.unreadable"
+_UNREADABLE = "plait.unreadable"
+_CARRIED = "plait.carried"
 
 
 def plain(type_: pa.DataType) -> pa.DataType:
@@ -32,12 +33,49 @@ def unreadable(name: str) -> pa.DataType:
     >>> is_unreadable(unreadable("map<string,int>")), is_unreadable(pa.string())
     (True, False)
     """
-    return pa.opaque(pa.null(), name, _VENDOR)
+    return pa.opaque(pa.null(), name, _UNREADABLE)
 
 
 def is_unreadable(type_: pa.DataType) -> bool:
     """Whether a column of this type can only be left alone."""
-    return isinstance(type_, pa.OpaqueType) and type_.vendor_name == _VENDOR
+    return isinstance(type_, pa.OpaqueType) and type_.vendor_name == _UNREADABLE
+
+
+def carried(type_: pa.DataType, name: str) -> pa.DataType:
+    """The type of a column that results may have, but that no key and no condition can read.
+
+    Spark compares its values by other rules than Plait; `name` is what Spark calls it, and `type_`
+    how the values are stored.
+
+    >>> name_of_carried(pa.list_(carried(pa.string(), "string collate UNICODE_CI")))
+    'string collate UNICODE_CI'
+    """
+    return pa.opaque(type_, name, _CARRIED)
+
+
+def name_of_carried(type_: pa.DataType) -> str | None:
+    """What Spark calls the first type that is only carried, at any depth; None if there is none."""
+    if isinstance(type_, pa.OpaqueType) and type_.vendor_name == _CARRIED:
+        return str(type_.type_name)
+    if pt.is_nested(type_):
+        names = (name_of_carried(type_.field(i).type) for i in range(type_.num_fields))
+        return next(filter(None, names), None)
+    return None
+
+
+def stored(type_: pa.DataType) -> pa.DataType:
+    """The type in which values are stored: what is only carried looks like any other value.
+
+    >>> stored(pa.list_(carried(pa.string(), "char(5)")))
+    ListType(list<item: string>)
+    """
+    if name_of_carried(type_) is None:
+        return type_
+    if pt.is_struct(type_):
+        return pa.struct([f.with_type(stored(f.type)) for f in type_])
+    if pt.is_list(type_):
+        return pa.list_(type_.value_field.with_type(stored(type_.value_type)))
+    return type_.storage_type
 
 
 def common_type(types: Sequence[pa.DataType]) -> pa.DataType | None:

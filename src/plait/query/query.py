@@ -26,10 +26,10 @@ from plait.errors import (
     did_you_mean,
 )
 from plait.query.bounds import Bounds, Constraint, close
-from plait.query.evaluate import type_of
+from plait.query.evaluate import check_computable, type_of
 from plait.query.expr import Call, Column, Expr, columns_of, conjuncts, streams_of
 from plait.query.graph import JoinGraph, check_connected, join_graph
-from plait.query.keys import common_type, is_unreadable, plain
+from plait.query.keys import common_type, is_unreadable, plain, stored
 from plait.query.names import quoted
 from plait.query.values.forms import is_number
 
@@ -261,7 +261,12 @@ def make_query(
         lateness,
     )
     _check_select(query)
-    return query
+    return replace(query, streams=tuple(map(_stored, streams)))
+
+
+def _stored(stream: Stream) -> Stream:
+    """The stream with plain types for what is only carried: the checks that need more are done."""
+    return replace(stream, fields=tuple(Field(f.name, stored(f.type)) for f in stream.fields))
 
 
 def check_lateness(rule: str) -> None:
@@ -372,6 +377,8 @@ def as_equality(streams: Sequence[Stream], expr: Expr) -> Equality | None:
             types = [
                 streams[stream_index(streams, c.stream)].type_of(c.name) for c in (left, right)
             ]
+            for column, type_ in zip((left, right), types, strict=True):
+                check_computable(column, type_)
             if common_type(types) is None:
                 raise _no_key(left, right, types)
             return Equality(left, right)
@@ -409,7 +416,7 @@ def check_condition(streams: Sequence[Stream], expr: Expr) -> None:
     def lookup(column: Column) -> pa.DataType:
         return streams[stream_index(streams, column.stream)].type_of(column.name)
 
-    type_ = type_of(expr, lookup)
+    type_ = stored(type_of(expr, lookup))
     if not (pt.is_boolean(type_) or pt.is_null(type_)):
         raise TypeMismatch(
             f"the condition {expr} is of type {type_}, not true or false",

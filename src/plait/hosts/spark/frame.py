@@ -38,6 +38,7 @@ from plait.hosts.spark.rebalance import finish_rebalance
 from plait.hosts.spark.requirements import check_packages, check_spark
 from plait.hosts.spark.schemas import conform, is_marked, spark_schema
 from plait.hosts.spark.settings import INTERVAL, store_in_rocksdb
+from plait.hosts.spark.source_types import read_of, with_source_types
 from plait.hosts.spark.watermarks import warn_without_watermarks, without_watermark
 from plait.hosts.spark.worker import batch_number, settle
 from plait.node.node import Setup
@@ -198,6 +199,7 @@ def results(
         return rows
     meant = [*small.schema, *(aside_schema(small, malformed) if processor.aside else ())]
     rows = with_instants(rows, meant)
+    rows = with_source_types(rows, read_of(small, processor.aside), frames)
     return rows if named is None else nested(rows, small, named, malformed)
 
 

@@ -2,24 +2,87 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pyarrow.types as pt
+from pyspark.errors import PySparkValueError
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    NullType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    TimeType,
+)
 
-from plait.query.keys import unreadable
+from plait.errors import SourceError
+from plait.query.keys import carried, unreadable
 from plait.route.malformed import MARK, MARK_TYPE
 
+CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark notes that a column of type STRING is a CHAR or VARCHAR of a table."""
 
-def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """The columns of a DataFrame; timestamps are instants in UTC.
+_READ = (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    NullType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    TimeType,
+)
+"""The types that Plait reads. What Spark has beside them is refused where somebody asks for it."""
 
-    A column that Plait cannot carry may be there as long as nobody asks for it. The mark of
+
+def arrow_schema(frame: DataFrame, name: str = "a stream") -> pa.Schema:
+    """The columns of a DataFrame, which errors call `name`; timestamps are instants in UTC.
+
+    A column that Plait cannot read may be there as long as nobody asks for it. The mark of
     malformed rows is none of them.
     """
-    fields = [field for field in frame.schema.fields if not _is_mark(field)]
-    return pa.schema([(field.name, arrow_type(field.dataType)) for field in fields])
+    try:
+        schema = frame.schema
+    except PySparkValueError as error:
+        raise SourceError(
+            f"PySpark does not know a type of {name!r}: {error}",
+            remedy="cast the column before the join, or leave it out",
+        ) from None
+    fields = [field for field in schema.fields if not _is_mark(field)]
+    return pa.schema([(field.name, _column_type(field)) for field in fields])
+
+
+def _column_type(field: StructField) -> pa.DataType:
+    """The type of a column. A CHAR of a table is only carried: Spark pads what it meets."""
+    type_, declared = arrow_type(field.dataType), str((field.metadata or {}).get(CHAR_TYPE, ""))
+    return carried(type_, declared) if declared.startswith("char(") else type_
 
 
 def is_marked(frame: DataFrame) -> bool:
@@ -32,14 +95,48 @@ def _is_mark(field: StructField) -> bool:
 
 
 def arrow_type(type_: DataType) -> pa.DataType:
-    """A type of Spark as Arrow has it."""
-    name = type_.simpleString()
-    if "map<" in name:  # no hash, no gather and no pandas column has one
-        return unreadable(name)
+    """A type of Spark as Arrow has it; strings that are compared by a collation are only carried.
+
+    >>> arrow_type(StringType("UNICODE_CI")).type_name
+    'string collate UNICODE_CI'
+    """
     try:
-        return to_arrow_type(type_, timezone="UTC")
-    except TypeError:
-        return unreadable(name)
+        plain = to_arrow_type(type_, timezone="UTC")
+    except (TypeError, ValueError):  # not in Arrow, or VOID that is never null
+        return unreadable(type_.simpleString())
+    if not all(map(_is_read, parts(type_))):
+        return unreadable(type_.simpleString())
+    return _collated(type_, plain)
+
+
+def parts(type_: DataType) -> Iterator[DataType]:
+    """The type and those within it."""
+    yield type_
+    if isinstance(type_, ArrayType):
+        yield from parts(type_.elementType)
+    elif isinstance(type_, StructType):
+        for field in type_.fields:
+            yield from parts(field.dataType)
+
+
+def _is_read(type_: DataType) -> bool:
+    """Whether Plait reads the type, apart from those within it."""
+    if isinstance(type_, StructType):
+        return 0 < len(type_.names) == len(set(type_.names))  # others do not reach Python
+    return isinstance(type_, _READ)
+
+
+def _collated(type_: DataType, plain: pa.DataType) -> pa.DataType:
+    """The type in Arrow, with the collations that Arrow does not have."""
+    if isinstance(type_, StringType) and not type_.isUTF8BinaryCollation():
+        return carried(plain, type_.simpleString())
+    if isinstance(type_, ArrayType):
+        element = _collated(type_.elementType, plain.value_type)
+        return pa.list_(plain.value_field.with_type(element))
+    if isinstance(type_, StructType):
+        pairs = zip(type_.fields, plain, strict=True)
+        return pa.struct([f.with_type(_collated(s.dataType, f.type)) for s, f in pairs])
+    return plain
 
 
 def spark_schema(schema: pa.Schema) -> StructType:

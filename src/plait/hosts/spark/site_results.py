@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -12,13 +12,20 @@ from plait.hosts.spark.aside import LATE_COLUMN, aside_columns, aside_schema, ne
 from plait.hosts.spark.instants import with_instants, with_micros
 from plait.hosts.spark.mail import ASIDE, MAIL, RESULTS, Letter, checked
 from plait.hosts.spark.schemas import spark_schema
+from plait.hosts.spark.source_types import read_of, with_source_types
 from plait.hosts.spark.worker import settle
 from plait.node.batch import Aside
 from plait.query.query import Query
 from plait.route.rows import decode_rows
 
 
-def results_in(mail: DataFrame, query: Query, question: str, late: bool | str) -> DataFrame:
+def results_in(
+    mail: DataFrame,
+    query: Query,
+    question: str,
+    late: bool | str,
+    frames: Mapping[str, DataFrame],
+) -> DataFrame:
     """The results in the mail of an application, and rows set aside if they are asked for."""
     boxes = [RESULTS, ASIDE] if late else [RESULTS]
     meant = pa.schema([*query.schema, *(aside_schema(query) if late else ())])
@@ -26,6 +33,7 @@ def results_in(mail: DataFrame, query: Query, question: str, late: bool | str) -
     packed = mail.where(F.col("box").isin(boxes)).select(MAIL.names)
     rows = packed.mapInArrow(_unpack(query, question, schema), spark_schema(schema))
     rows = with_instants(rows, meant)
+    rows = with_source_types(rows, read_of(query, bool(late)), frames)
     if not late:
         return rows
     return nested(rows, query, late if isinstance(late, str) else LATE_COLUMN)

@@ -198,7 +198,8 @@ class PlacedJoin:
         box = Mailbox(mailbox)
         box.prepare(self._applications)
         mail = box.stream(self._session(), self.application)
-        return results_in(mail, self.setup.query, self.question, late)
+        frames = {n: s for n, s in self.sources.items() if isinstance(s, DataFrame)}
+        return results_in(mail, self.setup.query, self.question, late, frames)
 
     def progress(self, mailbox: str | os.PathLike[str]) -> SitesProgress:
         """What the sites have done so far, and what was sent over each link."""
