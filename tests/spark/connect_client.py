@@ -86,13 +86,16 @@ def steps(spark: SparkSession, folder: Path) -> dict[str, Any]:
     again = started(lambda: start(availableNow=True), has_ended)
     told["processed"] = plait.progress(again).processed
     told["total"] = plait.progress(again).total.results
-    delta = started(
-        lambda: asked(spark, folder).write_delta(
-            folder / "table", checkpoint=folder / "delta-check", availableNow=True
-        ),
-        has_ended,
-    )
+
+    def to_table(checkpoint: str) -> Any:
+        return asked(spark, folder).write_delta(
+            folder / "table", checkpoint=folder / checkpoint, availableNow=True
+        )
+
+    delta = started(lambda: to_table("delta-check"), has_ended)
     told["delta"] = plait.progress(delta).total.results
+    for checkpoint in ("delta-check", "another-check"):  # the first has nothing new to say
+        started(partial(to_table, checkpoint), has_ended)
     told["refused"] = {
         "local_session": refused(lambda: plait.local_session(1)),
         "column": refused(lambda: asked(spark, folder).where(F.col("a.k") == F.col("b.k"))),

@@ -206,7 +206,7 @@ class JoinOperator(StatefulProcessor):
         if query is not None:
             self._control.check_place(query)
         task = self._processor.task(number, self._store, _engines(self._run, query))
-        this = BatchId(query or "", spark_batch or 0, number)
+        this = BatchId(query or self._unnamed(), spark_batch or 0, number)
 
         def found() -> Iterator[pa.RecordBatch | Aside | Report]:
             for item in task.run(batch, told):
@@ -215,6 +215,14 @@ class JoinOperator(StatefulProcessor):
                 yield item
 
         yield from self._outlet.frames(found(), this)
+
+    def _unnamed(self) -> str:
+        """What to call a query whose id tasks do not know, as on Spark Connect.
+
+        A table's log tells queries apart by it, so it must stay with the checkpoint and be that of
+        no other one: the seed of the routing is drawn at random when a checkpoint begins.
+        """
+        return f"checkpoint-{self._processor.routing.seed or 0:016x}"
 
     def _write(self, task: Task, query: str, batch: int, report: Report) -> None:
         """Write what is told beside the results. If that fails, it is counted and told later."""

@@ -85,11 +85,13 @@ def _relayed(folder: Path) -> Iterator[None]:
     """Read mail from where the network delivers it."""
     stream = Mailbox.stream
 
-    def relayed(self: Mailbox, session: SparkSession, application: str) -> DataFrame:
+    def relayed(
+        self: Mailbox, session: SparkSession, application: str, *, lossy: bool = False
+    ) -> DataFrame:
         del self
         relay = _Relay(folder)
         relay.prepare([application])
-        return stream(relay, session, application)
+        return stream(relay, session, application, lossy=lossy)
 
     type.__setattr__(Mailbox, "stream", relayed)
     try:
