@@ -618,7 +618,10 @@ def _dialect(sources: Iterable[Any]) -> Dialect:
             ansi = str(session.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
             from plait.hosts.spark.java import writes_shortest
 
-            return Dialect(zone, kind != "TIMESTAMP_NTZ", ansi, writes_shortest(session))
+            preserved = session.conf.get("spark.sql.preserveCharVarcharTypeInfo", "false")
+            lengths = str(preserved).lower() == "true"
+            shortest = writes_shortest(session)
+            return Dialect(zone, kind != "TIMESTAMP_NTZ", ansi, shortest, lengths)
     return PLAIN
 
 

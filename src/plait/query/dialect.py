@@ -23,13 +23,15 @@ class Dialect:
     type TIMESTAMP means instants (`spark.sql.timestampType`), and `ansi` whether a number that does
     not fit is an error, which is null here (`spark.sql.ansi.enabled`). `shortest` says whether
     floating-point numbers are written with the fewest digits that tell them apart, as by Java 19
-    and later.
+    and later. `lengths` says whether casts to CHAR and VARCHAR heed their length
+    (`spark.sql.preserveCharVarcharTypeInfo`).
     """
 
     zone: str | None = None
     instants: bool = True
     ansi: bool = True
     shortest: bool = True
+    lengths: bool = False
 
     @property
     def timestamp_zone(self) -> str | None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from plait import errors
+from plait.query.dialect import Dialect
 from plait.query.expr import Literal
 from plait.query.query import Field, Stream
 from plait.query.sql import parse_output
@@ -123,3 +124,12 @@ def test_types_with_more_than_a_name(type_: str) -> None:
     """Regression: the collation and the digits were dropped, with other answers than Spark's."""
     with pytest.raises(errors.UnsupportedSql, match=r"the type .* is not supported"):
         parse_output(f"CAST(CAST(a.ts AS STRING) AS {type_}) AS x", STREAMS)
+
+
+@pytest.mark.parametrize("type_", ["CHAR(5)", "VARCHAR(5)", "CHARACTER(5)"])
+def test_casts_to_char(type_: str) -> None:
+    """Spark reads them as STRING, unless the session keeps such types."""
+    text = f"CAST(CAST(a.ts AS STRING) AS {type_}) AS x"
+    assert parse_output(text, STREAMS, dialect=Dialect("UTC"))
+    with pytest.raises(errors.UnsupportedSql, match="a cast to CHAR or VARCHAR"):
+        parse_output(text, STREAMS, dialect=Dialect("UTC", lengths=True))

@@ -76,6 +76,9 @@ def sql_type(source: SqlText, node: exp.DataType, within: exp.Expr) -> pa.DataTy
     if node.expressions or node.args.get("collate"):
         remedy = "compute it with Spark before the join, in a column"
         source.refuse(f"the type {node.sql('spark')}", within, remedy=remedy)
+    if node.this == _D.TEXT and source.dialect.lengths and _names_char(source):
+        remedy = "write STRING, or turn spark.sql.preserveCharVarcharTypeInfo off"
+        source.refuse("a cast to CHAR or VARCHAR with a length that counts", within, remedy=remedy)
     if node.this in _SPARKS_TIMESTAMPS and source.dialect.zone is not None:
         always = node.this == _D.TIMESTAMPLTZ
         zone = source.dialect.zone if always else source.dialect.timestamp_zone
@@ -84,6 +87,11 @@ def sql_type(source: SqlText, node: exp.DataType, within: exp.Expr) -> pa.DataTy
         names = "BOOLEAN, INT, BIGINT, DOUBLE, DECIMAL, STRING, BINARY, DATE, TIMESTAMP"
         source.refuse(f"the type {node.sql('spark')}", within, remedy=f"there are {names}, ...")
     return _TYPES[node.this]
+
+
+def _names_char(source: SqlText) -> bool:
+    """Whether the text has one of these types; sqlglot takes them for STRING."""
+    return any(t.text.upper() in ("CHAR", "CHARACTER", "VARCHAR") for t in source.tokens)
 
 
 def cast(
