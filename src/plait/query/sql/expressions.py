@@ -13,7 +13,7 @@ from plait.query.expr import Call, Cast, Column, Expr, Literal
 from plait.query.query import Stream, resolve, stream_index
 from plait.query.sql import functions
 from plait.query.sql.functions import NULL
-from plait.query.sql.literals import BYTES, cast, in_zone, interval, negated, number
+from plait.query.sql.literals import BYTES, cast, in_zone, interval, least_of_type, negated, number
 from plait.query.sql.source import SqlText
 from plait.query.values.forms import is_bytes
 
@@ -304,6 +304,8 @@ def _hex(t: Translation, node: exp.Expr) -> Expr:
 
 
 def _negation(t: Translation, node: exp.Expr) -> Expr:
+    if (least := least_of_type(node.this)) is not None:
+        return least
     inner = t.part(node, "this")
     folded = negated(inner) if isinstance(inner, Literal) else None
     return folded or Call("neg", (inner,))

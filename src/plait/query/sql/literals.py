@@ -219,6 +219,22 @@ def _span(source: SqlText, node: exp.Interval, text: str, unit: exp.IntervalSpan
     return -total if match[1] == "-" else total
 
 
+_LEAST = {_D.TINYINT: 2**7, _D.SMALLINT: 2**15, _D.INT: 2**31, _D.BIGINT: 2**63}
+
+
+def least_of_type(node: exp.Expr) -> Literal | None:
+    """The least number of a type, if the node is what `-128Y` has after its sign.
+
+    It is read as a cast of 128, which the type does not have.
+    """
+    if not (isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)):
+        return None
+    type_ = node.to.this
+    if node.this.is_string or node.this.name != str(_LEAST.get(type_)):
+        return None
+    return Literal(-_LEAST[type_], _TYPES[type_])
+
+
 def negated(literal: Literal) -> Literal | None:
     """The constant with the other sign, if it is a number or a length of time."""
     match literal.value:
