@@ -30,6 +30,8 @@ def test_a_table_gets_a_history_and_more_rows(
     while len(table_files(table)) < 5:
         pass
     neighbour.stop()
+    age(table, SCHEMA)  # the query is started again: it has a history already
+    assert len(table_files(table)) == 5
     assert add_row(table) == 6
     kept, found = without_neighbours([pq.read_table(path) for path in table_files(table)])
     assert not found and not any(part.num_rows for part in kept)
