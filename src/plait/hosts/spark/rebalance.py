@@ -127,8 +127,8 @@ def checked_place(checkpoint: str) -> Path:
         )
     if not controls_in(path):
         raise MoveError(
-            f"no join has reported in {path}, because it was not told its checkpoint, so its "
-            "groups cannot move",
+            f"no join has reported in {path}: no batch with input has run there, or the query was "
+            "not told its checkpoint, so its groups cannot move",
             remedy="let the query run for a batch with to_df(checkpoint=...)",
         )
     return path

@@ -459,6 +459,8 @@ class _Shared:
     def run(self, story: Story, driver: Driver, name: str) -> Tally:
         """Run a round and add it."""
         tally, found = run_story(story, driver)
+        if driver.closed:
+            return tally  # it was cut off: nothing is known of it
         with self._lock:
             self.tally.add(tally)
             for text in found:

@@ -73,6 +73,9 @@ def _divide(session: SparkSession, round_: Round, number: int, processors: int) 
     if begun.exists() and not more and leaves_it:
         ended.write_text("interrupted")
         return
+    if not any((round_.folder / "checkpoint" / "plait").glob("*/reports")):
+        ended.write_text("no processor has run yet")
+        return
     begun.touch()
     output = None if round_.delta else round_.folder / "out"
     obey("rebalance-begun")
