@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plait.kernels.jit import Ints
+if TYPE_CHECKING:  # the console reads times, and needs no compiler
+    from plait.kernels.jit import Ints
 
 BEFORE_ALL_TIMES = -(2**62)
 """The watermark of a stream that has not been seen; far enough from the end of int64 to add to."""

@@ -82,8 +82,8 @@ def _console(checkpoint: Path) -> Iterator[Callable[[str], str]]:
             assert process.stdout is not None
             url = process.stdout.readline().strip()
             opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
-            base = url.partition("/?")[0]
-            opener.open(url, timeout=_LONGEST).read()
+            with opener.open(url, timeout=_LONGEST) as home:  # the address leads there
+                base = home.url.rstrip("/")
             yield lambda path: opener.open(base + path, timeout=_LONGEST).read().decode()
         finally:
             process.terminate()
