@@ -19,7 +19,7 @@ import pytest
 
 from plait import __version__
 from plait.cli import main
-from plait.hosts.local.run import Execution
+from plait.local.run import Execution
 
 QUERY = """
 SELECT t.sym, t.price, q.bid
@@ -250,7 +250,7 @@ def test_an_interrupted_run_is_clean(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
 WAITING = """
 import sys, time
 from plait.cli import main
-from plait.hosts.local.run import Execution
+from plait.local.run import Execution
 
 def results(self, watch):
     print("ready", flush=True)

@@ -14,16 +14,16 @@ import pyarrow as pa
 import pytest
 
 import plait
-from plait.files.arena import Arena, Places
-from plait.files.delta_table import DeltaCommits
-from plait.files.sinks import late_paths
-from plait.files.stores import RemoteStore
-from plait.hosts.spark.control import Control
-from plait.hosts.spark.delta import FileOutlet
+from plait.local.sinks import late_paths
+from plait.machine.stores import RemoteStore
 from plait.node.epochs import Epoch
-from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
-from plait.workshop.laws.processors import Cluster
+from plait.spark.arena.engines import Arena, Places
+from plait.spark.control.directory import Control
+from plait.spark.io.delta_table import DeltaCommits
+from plait.spark.io.write_delta import FileOutlet
+from plait.testing.examples import clique
+from plait_lab.laws.processors import Cluster
 
 SOURCE = Path(plait.__file__).parent
 ROOT = Path(__file__).parent.parent
@@ -49,18 +49,11 @@ FORBIDDEN = {
 _BUILTINS = {"eval", "exec", "compile", "__import__"}
 
 STARTS_PROGRAMS = {
-    "hosts/spark/java.py": "asks an installed Java for its version",
-    "workshop/bench/console_open.py": "runs the console in a process of its own",
-    "workshop/bench/spark/launch.py": "runs each system of a benchmark in a process of its own",
-    "workshop/kafka/broker.py": "runs a Kafka broker",
-    "workshop/object_store.py": "runs an S3-compatible server",
-    "workshop/torture/spark.py": "runs drivers of Spark that may be killed",
+    "spark/environment/java.py": "asks an installed Java for its version",
 }
 IMPORTS_BY_NAME = {
-    "__init__.py": "names in a table of this module",
-    "workshop/bench/catalogue.py": "names in the catalogue",
-    "cli/measuring.py": "names of parts of Plait",
-    "hosts/local/run.py": "pandas and polars, which results turn into",
+    "exports.py": "names in tables of packages",
+    "local/run.py": "pandas and polars, which results turn into",
 }
 
 
@@ -135,20 +128,20 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from plait.files.event_log import read_events
+from plait.node.reports.event_log import read_events
 from plait.node.epochs import Epoch
-from plait.node.store import Live
-from plait.node.report import Report
+from plait.node.durable.store import Live
+from plait.node.reports.report import Report
 from plait.engine.driver import Engine
 from plait.engine.windows import Windows
 from plait.errors import PlaitError
 from plait.plan import serde
-from plait.plan.examples import clique
+from plait.testing.examples import clique
 from plait.plan.jtree import mjoin, parse_shape
 from plait.query.serde import query_from_dict
 from plait.query.sql.conditions import parse_condition
 from plait.query.sql.outputs import parse_select
-from plait.files.arena import Arena, Places
+from plait.spark.arena.engines import Arena, Places
 
 folder = Path(sys.argv[1])
 query = clique(3)
@@ -259,7 +252,7 @@ def test_nothing_in_data_is_executed(tmp_path: Path) -> None:
 def test_names_of_streams_and_joins_do_not_lead_out_of_their_folder(
     tmp_path: Path, name: str
 ) -> None:
-    from plait.hosts.spark.control import Control
+    from plait.spark.control.directory import Control
 
     folder = tmp_path / "late"
     for given in (folder, folder / "late.csv"):
@@ -278,7 +271,7 @@ def test_everything_in_shared_places_is_private(
 ) -> None:
     import os
 
-    from plait.hosts.spark.control import Control
+    from plait.spark.control.directory import Control
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = os.umask(0)
@@ -325,7 +318,7 @@ def test_the_pages_are_there_and_name_what_exists() -> None:
     assert "@" not in policy, "no addresses"
     for name in ("tests/test_security.py", "tests/laws/test_law5_arena.py"):
         assert name in page + policy and (ROOT / name).exists()
-    for name in ("files/private.py",):
+    for name in ("machine/private.py",):
         assert name in page and (SOURCE / name).exists()
     for kind in ("checkpoint", "control directory", "arena", "inputs", "SQL text", "plan text",
                  "event logs"):  # fmt: skip

@@ -12,10 +12,10 @@ import pytest
 
 import plait
 from plait.tuning import USUAL, Tuning
-from plait.workshop.laws.tunings import NAMES, drawn_tuning
+from plait_lab.laws.tunings import NAMES, drawn_tuning
 
 SOURCE = Path(plait.__file__).parent
-HOSTED = ("kernels", "engine", "adapt", "node", "route", "files", "hosts")
+HOSTED = ("kernels", "engine", "adapt", "groups", "node", "sites", "machine", "local", "spark")
 """The packages that run a query."""
 
 LAYOUT = "how data is laid out, not when"
@@ -52,8 +52,8 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "kernels.window": (LAYOUT, ("_NO_TIMES", "_AS_THEY_STAND", "_NODE_WORDS")),
     "engine.checked": (LAYOUT, ("_ODD",)),
-    "engine.codes": (LAYOUT, ("_NAN_BITS",)),
-    "engine.times": (
+    "engine.intake.codes": (LAYOUT, ("_NAN_BITS",)),
+    "engine.intake.times": (
         TIMES,
         ("BEFORE_ALL_TIMES", "AFTER_ALL_TIMES", "MOST_DISTANT_TIME", "_PER_MICRO"),
     ),
@@ -68,11 +68,10 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("_FADES", "_NEGLIGIBLE", "_ERRORS", "_SINGLE", "_NONE"),
     ),
     "adapt.loop": (DECISIONS, ("_LEAST_BATCHES", "_PRICES", "_SAMPLES")),
-    "adapt.site_meter": (DECISIONS, ("_FADES", "_MICROS")),
+    "sites.planner.meter": (DECISIONS, ("_FADES", "_MICROS")),
     "adapt.state": (LAYOUT, ("VERSION",)),
-    "hosts.virtual.sites": (COMPUTED, ("_MICROS", "_NEVER")),
-    "hosts.spark.mail": (TIMES, ("AGELESS",)),
-    "node.site_setup": (DECISIONS, ("_RATE", "_MICROS")),
+    "sites.spark.mail": (TIMES, ("AGELESS",)),
+    "sites.site.setup": (DECISIONS, ("_RATE", "_MICROS")),
     "adapt.when": (
         DECISIONS,
         (
@@ -87,49 +86,53 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "node.pieces": (DECISIONS, ("_GROWTH",)),
-    "node.contract": (LAYOUT, ("FORMAT",)),
+    "node.durable.contract": (LAYOUT, ("FORMAT",)),
     "node.epochs": ("how many control directories a header remembers", ("REMEMBERED",)),
-    "node.header": (LAYOUT, ("VERSION",)),
-    "node.site_header": (LAYOUT, ("VERSION",)),
-    "node.site_packets": (LAYOUT, ("VERSION", "_LENGTH_BYTES")),
-    "node.site": (LAYOUT, ("NO_PLAN",)),
-    "node.site_store": (LAYOUT, ("WINDOW",)),
-    "engine.one_way": (TIMES, ("_ALL",)),
-    "node.store": (LAYOUT, ("_STREAMS", "PLAIN")),
+    "node.durable.header": (LAYOUT, ("VERSION",)),
+    "sites.site.header": (LAYOUT, ("VERSION",)),
+    "sites.site.packets": (LAYOUT, ("VERSION", "_LENGTH_BYTES")),
+    "sites.site.site": (LAYOUT, ("NO_PLAN",)),
+    "sites.site.store": (LAYOUT, ("WINDOW",)),
+    "sites.site.one_way": (TIMES, ("_ALL",)),
+    "sites.plans.plan": (LAYOUT, ("Placement",)),
+    "sites.plans.serde": (LAYOUT, ("VERSION",)),
+    "sites.planner.cost": (COMPUTED, ("NESTED_LOOP", "HASH")),
+    "groups.moves.lanes": (LAYOUT, ("_STREAMS", "PLAIN")),
+    "machine.names": (HOST, ("LONGEST_NAME",)),
     "node.far_ahead": (SHOWN, ("_DAY", "_YEAR")),
-    "node.fields": ("beyond this, sums are no floats", ("_LARGE",)),
-    "node.progress_text": (SHOWN, ("_MOST_SHOWN",)),
-    "route.rows": (LAYOUT, ("_NARROW", "_WIDTHS")),
-    "hosts.spark.kafka": (LAYOUT, ("_HEADER",)),
-    "hosts.local.calibrate": (COMPUTED, ("_SECOND", "_PULL", "WORKLOADS")),
-    "hosts.heap": (
+    "node.durable.fields": ("beyond this, sums are no floats", ("_LARGE",)),
+    "node.reports.progress_text": (SHOWN, ("_MOST_SHOWN",)),
+    "groups.routing.rows": (LAYOUT, ("_NARROW", "_WIDTHS")),
+    "spark.io.kafka": (LAYOUT, ("_HEADER",)),
+    "local.calibrate": (COMPUTED, ("_SECOND", "_PULL", "WORKLOADS")),
+    "machine.heap": (
         "settings of the C library",
         ("_TRIM_THRESHOLD", "_LARGEST_FROM_HEAP", "_KEPT"),
     ),
-    "files.delta_parts": (SHOWN, ("_LONGEST_TEXT",)),
-    "files.delta_table": ("how often others may be faster", ("_TRIES",)),
-    "files.delta_vacuum": ("how long a batch may take", ("_LEAST",)),
-    "files.manifest": (LAYOUT, ("FORMAT", "_DIGEST_BYTES")),
-    "hosts.local.order": (TIMES, ("AFTER_ALL_TIMES",)),
-    "files.private": (HOST, ("_PRIVATE_FOLDER",)),
-    "hosts.local.replay": ("the default of a parameter", ("BATCH_ROWS", "UNDATED_ROWS")),
-    "files.room": ("times that no file has otherwise", ("_LONG_AGO",)),
-    "files.sinks": (
+    "spark.io.delta_parts": (SHOWN, ("_LONGEST_TEXT",)),
+    "spark.io.delta_table": ("how often others may be faster", ("_TRIES",)),
+    "spark.io.delta_vacuum": ("how long a batch may take", ("_LEAST",)),
+    "spark.arena.manifest": (LAYOUT, ("FORMAT", "_DIGEST_BYTES")),
+    "local.order": (TIMES, ("AFTER_ALL_TIMES",)),
+    "machine.private": (HOST, ("_PRIVATE_FOLDER",)),
+    "local.replay": ("the default of a parameter", ("BATCH_ROWS", "UNDATED_ROWS")),
+    "spark.arena.room": ("times that no file has otherwise", ("_LONG_AGO",)),
+    "local.sinks": (
         "sizes of the files written",
-        ("ROW_GROUP_ROWS", "ROW_GROUP_BYTES", "LONGEST_NAME"),
+        ("ROW_GROUP_ROWS", "ROW_GROUP_BYTES"),
     ),
-    "files.history_log": ("how much of a log is read at once", ("_MOST",)),
-    "files.stores": (HOST, ("_CONNECT_SECONDS", "LARGEST")),
-    "files.sources.bad": (SHOWN, ("DEFAULT_LIMIT", "LONGEST_TEXT", "_SHOWN")),
-    "files.sources.base": ("the default of a parameter", ("CHUNK_ROWS",)),
-    "files.sources.epoch": (TIMES, ("UNITS", "_YEAR_9999")),
-    "files.sources.lines": ("the default of a parameter", ("MAX_DEPTH", "_TRIMS")),
-    "files.sources.scan": (LAYOUT, ("RECORD",)),
-    "files.sources.types": (LAYOUT, ("WIDE", "_LEAST")),
-    "files.sources.text": ("the default of a parameter", ("BLOCK_BYTES", "MAX_RECORD_BYTES")),
-    "hosts.spark.damage": (HOST, ("_LOGS",)),
-    "hosts.spark.java": (HOST, ("OLDEST",)),
-    "hosts.spark.balance": (
+    "node.reports.history_log": ("how much of a log is read at once", ("_MOST",)),
+    "machine.stores": (HOST, ("_CONNECT_SECONDS", "LARGEST")),
+    "local.sources.bad": (SHOWN, ("DEFAULT_LIMIT", "LONGEST_TEXT", "_SHOWN")),
+    "local.sources.base": ("the default of a parameter", ("CHUNK_ROWS",)),
+    "local.sources.epoch": (TIMES, ("UNITS", "_YEAR_9999")),
+    "local.sources.lines": ("the default of a parameter", ("MAX_DEPTH", "_TRIMS")),
+    "local.sources.scan": (LAYOUT, ("RECORD",)),
+    "local.sources.types": (LAYOUT, ("WIDE", "_LEAST")),
+    "local.sources.text": ("the default of a parameter", ("BLOCK_BYTES", "MAX_RECORD_BYTES")),
+    "spark.checkpoint.damage": (HOST, ("_LOGS",)),
+    "spark.environment.java": (HOST, ("OLDEST",)),
+    "spark.balance.manager": (
         "how often a thread looks; results do not depend on it",
         (
             "_LOOKS",
@@ -138,47 +141,46 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
             "_SOON",
         ),
     ),
-    "hosts.spark.known_tables": (
+    "spark.control.known_tables": (
         "the defaults of parameters that tests draw",
         ("AHEAD", "_PAUSES"),
     ),
-    "hosts.spark.locks": ("how long a lock counts", ("_FRESH", "_RENEWED")),
-    "hosts.spark.clerk": (
+    "spark.control.locks": ("how long a lock counts", ("_FRESH", "_RENEWED")),
+    "spark.control.clerk": (
         "how a thread keeps a log; results do not depend on it",
         ("_AT_ONCE", "_OUT_OF_DATE", "_RESTING"),
     ),
-    "hosts.spark.plan_requests": (SHOWN, ("_KEPT",)),
-    "node.history": (SHOWN, ("_KEPT",)),
-    "hosts.spark.control": (
+    "spark.control.plan_requests": (SHOWN, ("_KEPT",)),
+    "node.reports.history": (SHOWN, ("_KEPT",)),
+    "spark.control.directory": (
         "how far ahead a table is decided, and how much of a log is shown",
         ("_TIMED", "_MOST_AHEAD", "_LARGE_EVENT", "_BLOCKS"),
     ),
-    "hosts.spark.spark_log": (SHOWN, ("_FAR",)),
-    "hosts.spark.soon": (
+    "spark.control.spark_log": (SHOWN, ("_FAR",)),
+    "spark.control.soon": (
         "how long a store is waited for; results do not depend on it",
         ("PATIENCE", "_MOST_WAITING", "_PAUSES"),
     ),
-    "hosts.spark.rebalance": ("the version of Spark's log", ("_LOG_VERSION",)),
-    "hosts.spark.progress": (SHOWN, ("_DECISIONS",)),
-    "node.looks": (COMPUTED, ("_SECOND",)),
-    "node.placement": (SHOWN, ("_MOST_NAMED",)),
-    "hosts.spark.operator": ("caches of other runs", ("_MOST_ARENAS",)),
-    "hosts.spark.examine": (SHOWN, ("_ROOM",)),
-    "hosts.spark.mail_sweep": ("the batches that Spark may look at again", ("_KEPT",)),
-    "hosts.spark.site_operator": ("caches of other runs", ("_MOST_SITES",)),
-    "hosts.spark.site_planning": (
+    "spark.balance.rebalance": ("the version of Spark's log", ("_LOG_VERSION",)),
+    "spark.control.progress": (SHOWN, ("_DECISIONS",)),
+    "node.reports.looks": (COMPUTED, ("_SECOND",)),
+    "node.reports.placement": (SHOWN, ("_MOST_NAMED",)),
+    "spark.join.operator": ("caches of other runs", ("_MOST_ARENAS",)),
+    "spark.environment.doctor": (SHOWN, ("_ROOM",)),
+    "sites.spark.mail_sweep": ("the batches that Spark may look at again", ("_KEPT",)),
+    "sites.spark.operator": ("caches of other runs", ("_MOST_SITES",)),
+    "sites.spark.settings": (
         "what is guessed of streams, and how long names of folders may be",
         ("_USUAL_RATE", "_TEXT_BYTES", "_LONGEST"),
     ),
-    "hosts.spark.site_waker": (
+    "sites.spark.waker": (
         "how often a thread looks; results do not depend on it",
         ("_SECONDS", "_MOST_LOOKS"),
     ),
-    "hosts.spark.site_replans": ("how often reports are read", ("_LOOK_EVERY",)),
-    "hosts.spark.partitions": (HOST, ("SPARKS_DEFAULT", "_ROWS")),
-    "hosts.spark.requirements": (HOST, ("NEEDED",)),
-    "hosts.spark.settings": (HOST, ("REASONS",)),
-    "hosts.virtual.host": (COMPUTED, ("_SECOND", "_TINY")),
+    "sites.spark.replans": ("how often reports are read", ("_LOOK_EVERY",)),
+    "spark.environment.partitions": (HOST, ("SPARKS_DEFAULT", "_ROWS")),
+    "spark.environment.requirements": (HOST, ("NEEDED",)),
+    "spark.environment.settings": (HOST, ("REASONS",)),
 }
 """Numbers that modules may have of their own, and why."""
 

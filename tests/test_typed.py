@@ -14,7 +14,7 @@ import pytest
 
 import plait
 from plait.errors import MissingRequirement, QueryError, SourceError
-from plait.node.progress import Progress
+from plait.node.reports.progress import Progress
 
 TABLE = pa.table({"ts": pa.array([0, 1, 2], pa.timestamp("us")), "k": [1, 1, 2], "v": [7, 8, 9]})
 
@@ -113,7 +113,7 @@ assert main(["bench", "--list"]) in (0, 2)
 
 @pytest.mark.slow
 def test_the_core_without_spark() -> None:
-    """Regression: help(plait), `import *` and hasattr raised; `plait bench` had a traceback."""
+    """Regression: help(plait), `import *` and hasattr raised; `./dev bench` had a traceback."""
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_SPARK], capture_output=True, text=True, check=False
     )

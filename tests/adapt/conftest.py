@@ -10,10 +10,10 @@ import pytest
 
 from plait.adapt.events import Event
 from plait.adapt.policy import Policy
-from plait.hosts.local.host import LocalRun
+from plait.local.host import LocalRun
 from plait.optimize.costs import DEFAULT
 from plait.plan.jtree import parse_shape
-from plait.workshop.workloads.keyed import keyed_query
+from plait_lab.workloads.keyed import keyed_query
 
 Batch = dict[str, pa.Table]
 QUERY = keyed_query([["k"], ["k", "m"], ["m"]], 4_000_000)

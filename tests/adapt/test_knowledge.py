@@ -9,10 +9,10 @@ from tests.adapt.conftest import QUERY, RATE, batches
 
 from plait.adapt.knowledge import Knowledge, Seen, geometry
 from plait.engine.monitor import Watch
-from plait.hosts.local.host import LocalRun
-from plait.plan.enumerate import all_plans
+from plait.local.host import LocalRun
 from plait.plan.jtree import Node, parse_shape
 from plait.plan.observed import Looked
+from plait_lab.exhaustive.plans import all_plans
 
 WINDOW = 4.0
 

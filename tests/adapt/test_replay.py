@@ -10,7 +10,7 @@ from plait.adapt.events import Event
 from plait.adapt.policy import Policy
 from plait.adapt.replay import replay, started, summary
 from plait.errors import SourceError
-from plait.files.event_log import read_events, write_events
+from plait.node.reports.event_log import read_events, write_events
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from plait.node.adapting import Adapting
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.jtree import parse_shape
-from plait.workshop.laws.processors import Cluster
+from plait_lab.laws.processors import Cluster
 
 SETTING = Setting(QUERY, POLICY, Budget(), DEFAULT)
 GOLDEN = Path(__file__).parents[1] / "golden" / "adapt" / "loop_version_1.json"

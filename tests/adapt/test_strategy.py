@@ -10,8 +10,8 @@ from plait.optimize.costs import DEFAULT
 from plait.optimize.migration_cost import parallel_bytes
 from plait.optimize.model import Model
 from plait.optimize.statistics import Statistics
-from plait.plan.examples import chain
 from plait.plan.jtree import parse_shape
+from plait.testing.examples import chain
 
 QUERY = chain(3)
 OLD, NEW = (parse_shape(QUERY, s) for s in ("((a b) c)", "(a (b c))"))

@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from plait.adapt.balance_policy import BalancePolicy
 from plait.adapt.policy import Policy
 from plait.adapt.thresholds import known_thresholds
 from plait.errors import PolicyError
+from plait.groups.balance.policy import BalancePolicy
 
 
 @pytest.mark.parametrize("kind", [Policy, BalancePolicy])

@@ -13,7 +13,7 @@ from plait.adapt.state import Comparison, Course, Loop, Price, Spent
 from plait.adapt.when import due, estimates, expected_rates, sample_order, wanted_sample
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
-from plait.plan.examples import chain
+from plait.testing.examples import chain
 
 SETTING = Setting(QUERY, POLICY, Budget(), DEFAULT)
 

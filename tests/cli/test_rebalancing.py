@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plait.cli.app import main
+from plait.cli import main
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -10,7 +10,7 @@ from tests.adapt.conftest import batches
 from typer.testing import CliRunner
 
 from plait.cli.app import app
-from plait.files.event_log import read_events
+from plait.node.reports.event_log import read_events
 
 SQL = """
 SELECT a.k, c.v FROM s0 a

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from plait.cli.app import main
-from plait.workshop.workloads.checkpoints import LongRun
+from plait.cli import main
+from plait_lab.workloads.checkpoints import LongRun
 
 
 @pytest.fixture(scope="module")

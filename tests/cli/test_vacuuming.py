@@ -1,4 +1,4 @@
-"""`plait vacuum` on the command line; what it removes is in tests/files/test_delta_vacuum.py."""
+"""`plait vacuum` on the command line; what it removes is in tests/spark/io/test_delta_vacuum.py."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from plait.cli.app import main
-from plait.files.delta_parts import PartWriter, part_name
-from plait.files.delta_table import create_delta
+from plait.cli import main
+from plait.spark.io.delta_parts import PartWriter, part_name
+from plait.spark.io.delta_table import create_delta
 
 
 def test_files_are_named_then_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

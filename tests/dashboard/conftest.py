@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plait.dashboard.contents import Contents, watch_checkpoint
-from plait.workshop.workloads.checkpoints import LongRun
+from plait.dashboard.reading.contents import Contents, watch_checkpoint
+from plait_lab.workloads.checkpoints import LongRun
 
 RUN = LongRun(60, 3, turns=3, kept=40)
 

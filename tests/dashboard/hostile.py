@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from plait.node.sealed import sealed
+from plait.machine.sealed import sealed
 
 Found = TypeVar("Found")
 DEEP = "[" * 100_000

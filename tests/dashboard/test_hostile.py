@@ -11,9 +11,10 @@ from random import Random
 import pytest
 from tests.dashboard.hostile import mutate, spoil, spoilers, within
 
-from plait.dashboard.contents import Contents, Watcher, refreshed, watch_checkpoint
 from plait.dashboard.metrics import exposition
-from plait.dashboard.pages import (
+from plait.dashboard.pages.sections import Looking
+from plait.dashboard.pages.single_file import report_page
+from plait.dashboard.pages.whole import (
     ConsoleSite,
     Form,
     control_page,
@@ -21,12 +22,11 @@ from plait.dashboard.pages import (
     overview,
     processors_page,
 )
-from plait.dashboard.sections import Looking
+from plait.dashboard.reading.contents import Contents, Watcher, refreshed, watch_checkpoint
 from plait.dashboard.server import Refreshing
-from plait.dashboard.single_file import report_page
-from plait.hosts.spark.control import Control
-from plait.node.requests import PlanAnswer, PlanRequest
-from plait.workshop.workloads.checkpoints import ID
+from plait.node.reports.requests import PlanAnswer, PlanRequest
+from plait.spark.control.directory import Control
+from plait_lab.workloads.checkpoints import ID
 
 FILES = (
     "history.jsonl", "question.json", "balance.jsonl", "events/0.jsonl", f"reports/{ID}/59-0.json",
@@ -197,7 +197,7 @@ def test_a_part_that_cannot_be_drawn_leaves_the_others(
         raise ZeroDivisionError("of all things")
 
     broken.__name__ = "timeline"
-    monkeypatch.setattr("plait.dashboard.sections.timeline", broken)
+    monkeypatch.setattr("plait.dashboard.pages.sections.timeline", broken)
     page = overview(SITE, contents, Looking())
     assert "This part cannot be drawn (ZeroDivisionError: of all things)" in page
     assert 'id="tiles"' in page and 'id="graph"' in page

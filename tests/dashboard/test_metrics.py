@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from plait.dashboard.contents import Contents, watch_checkpoint
 from plait.dashboard.metrics import exposition
+from plait.dashboard.reading.contents import Contents, watch_checkpoint
 from plait.dashboard.serving import MetricsServer
 
 PROMETHEUS = files("plait.dashboard") / "prometheus"

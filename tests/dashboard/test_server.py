@@ -11,9 +11,9 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from plait.dashboard.contents import watch_checkpoint
+from plait.dashboard.reading.contents import watch_checkpoint
 from plait.dashboard.server import Console
-from plait.hosts.spark.plan_requests import PlanRequests
+from plait.spark.control.plan_requests import PlanRequests
 
 Answer = tuple[int, Mapping[str, str], str]
 

@@ -17,10 +17,10 @@ from urllib.parse import quote, urlencode
 import pytest
 from tests.dashboard.test_server import Visitor
 
-from plait.dashboard.contents import watch_checkpoint
+from plait.dashboard.reading.contents import watch_checkpoint
 from plait.dashboard.server import Console
 from plait.dashboard.serving import MetricsServer
-from plait.hosts.spark.plan_requests import PlanRequests
+from plait.spark.control.plan_requests import PlanRequests
 
 METHODS = ("GET", "GET", "HEAD", "POST", "POST", "PUT", "OPTIONS", "TRACE", "CONNECT", "get",
            "PO ST", "\x00", "G" * 500, "DELETE", "PROPFIND")  # fmt: skip

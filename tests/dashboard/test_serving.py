@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import pytest
 
 import plait
-from plait.dashboard.contents import watch_checkpoint
+from plait.dashboard.reading.contents import watch_checkpoint
 from plait.dashboard.serving import MetricsServer
 from plait.errors import MissingRequirement, SourceError
-from plait.hosts.spark.control import Control
-from plait.hosts.spark.joins import Made, register
-from plait.plan.examples import clique
-from plait.route.routing import route
+from plait.groups.routing.routing import route
+from plait.spark.control.directory import Control
+from plait.spark.control.joins import Made, register
+from plait.testing.examples import clique
 
 QUERY = SimpleNamespace(id="of test_serving", name=None)
 

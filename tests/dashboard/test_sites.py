@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.files.test_mailboxes import write_batch
+from tests.sites.spark.test_mailboxes import write_batch
 
-from plait.dashboard.contents import Contents, watch_checkpoint
-from plait.dashboard.pages import ConsoleSite, overview
-from plait.dashboard.sections import Looking
-from plait.dashboard.single_file import report_page
-from plait.plan.sites import Jep, Sep, SiteLink, fully_connected
-from plait.plan.sites_serde import dumps
-from plait.protocol.durable import to_plain
+from plait.codec import to_plain
+from plait.dashboard.pages.sections import Looking
+from plait.dashboard.pages.single_file import report_page
+from plait.dashboard.pages.whole import ConsoleSite, overview
+from plait.dashboard.reading.contents import Contents, watch_checkpoint
+from plait.sites.plans.plan import Jep, Sep, SiteLink, fully_connected
+from plait.sites.plans.serde import dumps
 
 SLOW = SiteLink("oslo", "rome", 0.5, 500.0)
 SITES = fully_connected(

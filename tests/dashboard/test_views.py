@@ -9,15 +9,15 @@ from tests.dashboard.conftest import RUN
 
 from plait.adapt.policy import Policy
 from plait.adapt.strategy import way_to
-from plait.dashboard.contents import Contents
-from plait.dashboard.draw_graph import draw_graph
-from plait.dashboard.draw_tree import draw_tree
-from plait.dashboard.graph_view import graph_view
-from plait.dashboard.load_view import load_view
-from plait.dashboard.preview import preview
-from plait.dashboard.tree_view import NodeView, tree_views
+from plait.dashboard.drawing.graph import draw_graph
+from plait.dashboard.drawing.tree import draw_tree
+from plait.dashboard.pages.graph_view import graph_view
+from plait.dashboard.pages.load_view import load_view
+from plait.dashboard.pages.preview import preview
+from plait.dashboard.pages.tree_view import NodeView, tree_views
+from plait.dashboard.reading.contents import Contents
 from plait.errors import PlaitError
-from plait.node.report import Report
+from plait.node.reports.report import Report
 from plait.optimize.costs import DEFAULT
 from plait.optimize.model import Model
 from plait.plan.jtree import parse_shape

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
-from plait.hosts.spark.java import provide_java
-from plait.workshop.torture.spark import sink_files
+from plait.spark.environment.java import provide_java
+from plait_lab.torture.spark import sink_files
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def test_the_commands_run(tmp_path: Path) -> None:
     if find_spec("venv_pack") is not None:
         with tarfile.open(tmp_path / "environment.tar.gz") as packed:
             names = packed.getnames()
-        assert "bin/python" in names and any(n.endswith("plait/api.py") for n in names)
+        assert "bin/python" in names and any(n.endswith("plait/api/question.py") for n in names)
 
 
 def _feeds(home: Path) -> tuple[int, float]:

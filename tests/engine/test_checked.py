@@ -10,15 +10,15 @@ import pytest
 
 from plait.engine.checked import ContractBroken
 from plait.engine.driver import Engine
-from plait.engine.ingest import Arrivals
-from plait.engine.slices import Slice
+from plait.engine.intake.ingest import Arrivals
+from plait.engine.intake.slices import Slice
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.states import Tuples
 from plait.engine.tactics.tree import TreeTactic
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
 from plait.kernels.jit import Positions
-from plait.plan.examples import clique
 from plait.plan.jtree import parse_shape
+from plait.testing.examples import clique
 from plait.tuning import Tuning
 
 QUERY = clique(3)

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from plait.engine.driver import Engine
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.migrate.strategy import migrate
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import MemoryExceeded, PlanError
-from plait.plan.examples import clique
 from plait.plan.jtree import mjoin, parse_shape
 from plait.plan.routed import Eddies, Plan, Teddies
+from plait.testing.examples import clique
 from plait.tuning import Tuning
 
 QUERY = clique(3)

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from plait.engine.driver import Engine
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.saved import engine_from_state, engine_to_state
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.plan.jtree import mjoin
 from plait.tuning import Tuning
-from plait.workshop.workloads.keyed import keyed_query
+from plait_lab.workloads.keyed import keyed_query
 
 QUERY = keyed_query([["k"]] * 2, 10)
 Flagged = list[tuple[int, int]]

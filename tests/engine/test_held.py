@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from plait.engine.held import Held
-from plait.engine.ingest import Arrivals
+from plait.engine.intake.ingest import Arrivals
 from plait.engine.mark import Mark
 from plait.engine.windows import Windows
-from plait.plan.examples import clique
 from plait.query.query import Query
+from plait.testing.examples import clique
 from plait.tuning import Tuning
 
 

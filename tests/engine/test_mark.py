@@ -6,11 +6,11 @@ from random import Random
 
 import numpy as np
 
-from plait.engine.ingest import Arrivals
+from plait.engine.intake.ingest import Arrivals
 from plait.engine.mark import Mark
 from plait.engine.states import BaseWindow
 from plait.kernels.ring import ids_of, last_positions
-from plait.plan.examples import clique
+from plait.testing.examples import clique
 
 
 def store(base: BaseWindow, n: int, time: int) -> None:

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from plait.errors import MemoryExceeded, PlanError
-from plait.hosts.local.host import LocalRun
-from plait.plan.examples import chain
+from plait.local.host import LocalRun
 from plait.plan.jtree import mjoin, parse_shape
 from plait.plan.routed import Eddies
+from plait.testing.examples import chain
 
 QUERY = chain(3)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from plait.engine.columns import TooManyBytes
-from plait.engine.ingest import Arrivals
+from plait.engine.intake.ingest import Arrivals
 from plait.engine.output import ResultRows
 from plait.engine.states import BaseWindow, Tuples
 from plait.kernels.jit import Positions

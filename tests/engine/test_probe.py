@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.engine.counters import StepCounters
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.probe import Lookup, chosen_tuples, length
 from plait.engine.states import CombinedState, Tuples
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
 from plait.kernels.jit import Bytes, Ids
 from plait.query.bounds import Constraint, global_window

@@ -7,11 +7,11 @@ import pytest
 
 from plait.engine.purging import Purge, lemma_cutoff
 from plait.errors import PlanError
-from plait.hosts.local.host import LocalRun
-from plait.plan.examples import chain, trades_quotes_news
+from plait.local.host import LocalRun
 from plait.plan.jtree import parse_shape
 from plait.plan.routed import Eddies
 from plait.query.query import Query
+from plait.testing.examples import chain, trades_quotes_news
 
 SECOND = 1_000_000
 

@@ -15,23 +15,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.engine.driver import Engine
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.migrate.strategy import migrate
 from plait.engine.sampling import CHECKED_PER_ROW, sample
 from plait.engine.states import Tuples
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
 from plait.errors import DisconnectedJoin, PlanError, StatisticsError
-from plait.files.arena import Arena, Places
 from plait.kernels.jit import Bytes
 from plait.kernels.memory import HEAP, Memory
-from plait.plan.examples import chain
 from plait.plan.jtree import parse_shape
 from plait.plan.observed import Evidence
 from plait.query.bounds import Constraint, global_window
 from plait.query.expr import Call, Column, Expr
 from plait.query.query import Field, Query, Stream, make_query
-from plait.workshop.laws.histories import History, cases
-from plait.workshop.oracle.answer import oracle
+from plait.spark.arena.engines import Arena, Places
+from plait.testing.examples import chain
+from plait.testing.oracle.answer import oracle
+from plait_lab.laws.histories import History, cases
 
 Row = tuple[int, str, int, int | None]
 """Event time, the keys x and y, and a value."""

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from plait.engine.ingest import Arrivals
+from plait.engine.intake.ingest import Arrivals
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.states import BaseWindow, CombinedState
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import WindowError
 from plait.kernels.index import new_cursor
 from plait.kernels.jit import Positions

@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.states import Tuples
 from plait.engine.tactic import Tactic
 from plait.engine.tactics.make import make_tactic
 from plait.engine.tactics.parallel_track import ParallelTrack
 from plait.engine.tactics.tree import TreeTactic
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
-from plait.plan.examples import clique
 from plait.plan.jtree import mjoin, parse_shape
 from plait.plan.routed import Eddies, Plan, Teddies
+from plait.testing.examples import clique
 from plait.tuning import Tuning
 
 pytestmark = pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from plait.engine.times import BEFORE_ALL_TIMES
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
 from plait.kernels.index import new_cursor
 from plait.query.bounds import Constraint

@@ -95,7 +95,7 @@ def _failure(target: Target, data: bytes) -> str:
 
 def guide(atheris: Any, name: str, seconds: float, findings: Path) -> None:
     """Hand the target over to libFuzzer, which ends the process."""
-    compiled = ["plait.kernels", "plait.files.sources.scan"]
+    compiled = ["plait.kernels", "plait.local.sources.scan"]
     with atheris.instrument_imports(include=["plait"], exclude=compiled):
         target = importlib.import_module("tests.fuzz.targets").TARGETS[name]
     grown = tempfile.mkdtemp(prefix="plait-fuzz-")

@@ -18,16 +18,16 @@ from tests.fuzz.definitions import csv_records, json_lines
 
 from plait.adapt.replay import replay, summary
 from plait.errors import PlaitError
-from plait.files.event_log import read_events
-from plait.files.sources.csv import CsvSource
-from plait.files.sources.jsonl import JsonlSource
-from plait.files.sources.parquet import ParquetSource
-from plait.plan.examples import chain
+from plait.local.sources.csv import CsvSource
+from plait.local.sources.jsonl import JsonlSource
+from plait.local.sources.parquet import ParquetSource
+from plait.node.reports.event_log import read_events
 from plait.plan.serde import dumps, loads
 from plait.plan.text import read_plan
 from plait.query.query import Query
 from plait.query.serde import query_from_dict, query_to_dict
 from plait.query.sql import parse_query
+from plait.testing.examples import chain
 
 BLOCKS = (1, 2, 3, 7, 16, 64, 1 << 20)
 ANY = 10**9

@@ -30,7 +30,7 @@ from pathlib import Path
 from tests.integration import namespaces, shipped
 from tests.integration.namespaces import Host, cut, make_switch, mend, plug, start_host
 
-from plait.workshop.kafka import broker
+from plait_lab.kafka import broker
 
 _NET = "10.97.0"
 _SWITCH, STORE, MASTER, DRIVER, KAFKA = "switch", "store", "master", "driver", "kafka"

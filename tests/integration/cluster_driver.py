@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
-from plait.files.stores import RemoteStore
+from plait.machine.stores import RemoteStore
 
 STREAMS = ("a", "b", "c")
 COLUMNS = [f"unix_micros({n}) AS {n}" if n != "k" else n for n in ("ts", "k", "bts", "cts")]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from plait.workshop.kafka.broker import make_topics, missing, running_broker
+from plait_lab.kafka.broker import make_topics, missing, running_broker
 
 needs_kafka = pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
 

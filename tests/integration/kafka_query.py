@@ -16,8 +16,8 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
-from plait.hosts.spark.session import local_session
-from plait.workshop.kafka.broker import spark_settings
+from plait.spark.environment.session import local_session
+from plait_lab.kafka.broker import spark_settings
 
 _TRIES = 6
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import plait
 from plait.errors import PlaitError
-from plait.hosts.spark.moves import moves_of
-from plait.hosts.spark.session import local_session
-from plait.workshop.object_store import spark_settings
+from plait.spark.balance.moves import moves_of
+from plait.spark.environment.session import local_session
+from plait_lab.object_store import spark_settings
 
 _LIMIT = 600.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from plait.workshop.object_store import serve
+from plait_lab.object_store import serve
 
 if __name__ == "__main__":
     serve(*sys.argv[1:])

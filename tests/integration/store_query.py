@@ -19,8 +19,8 @@ from typing import Any
 
 import plait
 from plait.errors import PlaitError
-from plait.hosts.spark.session import local_session
-from plait.workshop.object_store import be_away, spark_settings
+from plait.spark.environment.session import local_session
+from plait_lab.object_store import be_away, spark_settings
 
 _LIMIT = 600.0
 

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pytest
 from tests.integration.kafka_broker import address, needs_kafka, received, send
 
-from plait.workshop.kafka.broker import make_topics
+from plait_lab.kafka.broker import make_topics
 
 __all__ = ["address"]
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("spark"), needs_kafka]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.integration.kafka_broker import address, needs_kafka, send
 
-from plait.workshop.kafka.broker import make_topics
+from plait_lab.kafka.broker import make_topics
 
 __all__ = ["address"]
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("spark"), needs_kafka]
@@ -23,7 +23,7 @@ _SESSION = """
 import sys
 from pathlib import Path
 import plait
-from plait.workshop.kafka.broker import spark_settings
+from plait_lab.kafka.broker import spark_settings
 spark = plait.local_session(
     2, memory="1g", scratch=Path(sys.argv[1]) / "scratch", settings=spark_settings()
 )

@@ -18,9 +18,9 @@ import pytest
 from tests.spark.three_streams import joined, results_of, write_streams
 
 from plait.errors import StorageError
-from plait.files.delta_table import check_delta
-from plait.files.stores import RemoteStore
-from plait.workshop import object_store as store
+from plait.machine.stores import RemoteStore
+from plait.spark.io.delta_table import check_delta
+from plait_lab import object_store as store
 
 _BATCHES = 14
 _SCHEMA = pa.schema([("k", pa.int64())])
@@ -103,8 +103,8 @@ def test_a_bucket_that_is_not_there_is_named(end_point: str) -> None:
 _STRANGER = """
 import sys, pyarrow as pa
 from plait.errors import StorageError
-from plait.files.delta_table import check_delta
-from plait.files.stores import RemoteStore
+from plait.spark.io.delta_table import check_delta
+from plait.machine.stores import RemoteStore
 for ask in (RemoteStore("s3://bucket/x").check,
             lambda: check_delta("s3://bucket/x", pa.schema([("k", pa.int64())]))):
     try:

@@ -19,8 +19,8 @@ import pyarrow.types as pt
 import pytest
 
 import plait.kernels
-from plait.hosts.local.host import LocalRun
 from plait.kernels.warm import warm
+from plait.local.host import LocalRun
 from plait.plan.jtree import Node, mjoin, parse_shape
 from plait.query.bounds import Constraint, global_window
 from plait.query.expr import Call, Column, Expr

@@ -13,17 +13,17 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from plait.hosts.local.host import LocalRun
-from plait.plan.enumerate import sample_plan
+from plait.local.host import LocalRun
 from plait.query.bounds import Constraint, global_window
 from plait.query.expr import Call, Column, Expr, Literal
 from plait.query.query import Field, Output, Query, Stream, make_query
-from plait.workshop.laws.tunings import drawn_tuning
-from plait.workshop.oracle.checksum import checksum
-from plait.workshop.oracle.duck import count_and_checksum
-from plait.workshop.workloads.feeds import batches
-from plait.workshop.workloads.generate import generate
-from plait.workshop.workloads.specs import Burst, Key, Payload, StreamSpec
+from plait.testing.oracle.checksum import checksum
+from plait.testing.oracle.duck import count_and_checksum
+from plait.testing.streams.generate import generate
+from plait.testing.streams.specs import Burst, Key, Payload, StreamSpec
+from plait_lab.exhaustive.plans import sample_plan
+from plait_lab.laws.tunings import drawn_tuning
+from plait_lab.workloads.feeds import batches
 
 SECOND = 1_000_000
 NUMBER = Payload("n", "sequence")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.workshop.laws.histories import History, cases, crowds
-from plait.workshop.laws.hosts import HOSTS, assert_lawful_on
+from plait_lab.laws.histories import History, cases, crowds
+from plait_lab.laws.hosts import HOSTS, assert_lawful_on
 
 
 @pytest.mark.slow

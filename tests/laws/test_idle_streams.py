@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from plait.plan.jtree import mjoin
 from plait.query.query import Query
-from plait.workshop.laws.checks import difference
-from plait.workshop.laws.histories import History, Row, crowds
-from plait.workshop.laws.processors import Cluster
-from plait.workshop.oracle.answer import Result, event_times, multiset, oracle
+from plait.testing.oracle.answer import Result, event_times, multiset, oracle
+from plait_lab.laws.checks import difference
+from plait_lab.laws.histories import History, Row, crowds
+from plait_lab.laws.processors import Cluster
 
 SECOND = 1_000
 
@@ -124,7 +124,7 @@ def test_a_silent_stream_holds_state_until_it_is_idle() -> None:
     """Rows of a, and none of b: with a timeout, what a keeps is bounded."""
     import pyarrow as pa
 
-    from plait.plan.examples import clique
+    from plait.testing.examples import clique
 
     def kept(idle: int | None) -> int:
         query = clique(2)
@@ -146,7 +146,7 @@ def test_a_shorter_delay_after_idleness_makes_no_row_late_that_is_not_older() ->
     """A stream that followed the others has come no further itself."""
     import pyarrow as pa
 
-    from plait.plan.examples import clique
+    from plait.testing.examples import clique
 
     query = clique(2)
     a, b = query.streams[0], replace(query.streams[1], idle=5_000_000, delay=100_000_000)

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from plait.query.bounds import Constraint
 from plait.query.expr import Call, Column
 from plait.query.query import Field, Output, Query, Stream, make_query
+from plait.testing.oracle.answer import oracle, split_late
 from plait.tuning import Tuning
-from plait.workshop.laws.checks import Late, assert_lawful
-from plait.workshop.laws.histories import History, Row, cases, crowds
-from plait.workshop.oracle.answer import oracle, split_late
+from plait_lab.laws.checks import Late, assert_lawful
+from plait_lab.laws.histories import History, Row, cases, crowds
 
 pytestmark = pytest.mark.slow
 

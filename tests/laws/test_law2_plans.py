@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.plan.enumerate import all_plans, sample_plan
-from plait.workshop.laws.checks import assert_lawful, expected
-from plait.workshop.laws.histories import History, cases, crowds
+from plait_lab.exhaustive.plans import all_plans, sample_plan
+from plait_lab.laws.checks import assert_lawful, expected
+from plait_lab.laws.histories import History, cases, crowds
 
 COLLIDING = st.sampled_from((64, 0))
 

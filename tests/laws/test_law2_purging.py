@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.hosts.local.host import LocalRun
-from plait.plan.enumerate import all_plans, sample_plan
+from plait.local.host import LocalRun
 from plait.plan.migration import STRATEGIES
-from plait.workshop.laws.checks import assert_lawful, difference, expected
-from plait.workshop.laws.histories import History, cases, crowds
-from plait.workshop.oracle.answer import Result, multiset
+from plait.testing.oracle.answer import Result, multiset
+from plait_lab.exhaustive.plans import all_plans, sample_plan
+from plait_lab.laws.checks import assert_lawful, difference, expected
+from plait_lab.laws.histories import History, cases, crowds
 
 pytestmark = pytest.mark.slow
 

@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 
 from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
-from plait.hosts.local.host import LocalRun
+from plait.local.host import LocalRun
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
-from plait.plan.enumerate import sample_plan
-from plait.plan.examples import chain
 from plait.plan.jtree import Node
 from plait.query.query import Query
+from plait.testing.examples import chain
+from plait.testing.oracle.answer import Result, multiset, oracle, split_late
 from plait.tuning import Tuning
-from plait.workshop.laws.checks import difference, expected
-from plait.workshop.laws.histories import History, cases, churns, crowds
-from plait.workshop.laws.lagging import lagging_history
-from plait.workshop.laws.policies import Lies, eager
-from plait.workshop.laws.processors import Cluster
-from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
+from plait_lab.exhaustive.plans import sample_plan
+from plait_lab.laws.checks import difference, expected
+from plait_lab.laws.histories import History, cases, churns, crowds
+from plait_lab.laws.lagging import lagging_history
+from plait_lab.laws.policies import Lies, eager
+from plait_lab.laws.processors import Cluster
 
 pytestmark = pytest.mark.slow
 

@@ -18,20 +18,20 @@ from hypothesis import strategies as st
 
 from plait.engine.driver import Engine
 from plait.engine.saved import engine_from_state, engine_to_state
-from plait.hosts.local.host import LocalRun
+from plait.local.host import LocalRun
 from plait.node.epochs import Epoch
 from plait.plan.boxes import boxes
-from plait.plan.enumerate import sample_plan
-from plait.plan.examples import chain, clique
 from plait.plan.jtree import Join, Leaf, Node, check_plan, joined, joins, parse_shape
 from plait.plan.migration import ResultOrder, Strategy
 from plait.plan.steps import stream_set
 from plait.query.query import Query
-from plait.workshop.laws.checks import difference, expected
-from plait.workshop.laws.histories import History, cases, crowds
-from plait.workshop.laws.lagging import lagging_history
-from plait.workshop.laws.processors import Cluster
-from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
+from plait.testing.examples import chain, clique
+from plait.testing.oracle.answer import Result, multiset, oracle, split_late
+from plait_lab.exhaustive.plans import sample_plan
+from plait_lab.laws.checks import difference, expected
+from plait_lab.laws.histories import History, cases, crowds
+from plait_lab.laws.lagging import lagging_history
+from plait_lab.laws.processors import Cluster
 
 pytestmark = pytest.mark.slow
 

@@ -21,21 +21,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.files.arena import Arena, Places
-from plait.hosts.local.host import LocalRun
+from plait.local.host import LocalRun
+from plait.node.durable.store import Engines
 from plait.node.epochs import Epoch
-from plait.node.store import Engines
-from plait.plan.enumerate import all_plans, sample_plan
-from plait.plan.examples import chain, clique, cycle, star
 from plait.plan.jtree import Node
 from plait.plan.migration import ResultOrder, Strategy
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query
-from plait.workshop.laws.checks import difference, expected
-from plait.workshop.laws.histories import History, cases, crowds
-from plait.workshop.laws.lagging import lagging_history
-from plait.workshop.laws.processors import Cluster
-from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
+from plait.spark.arena.engines import Arena, Places
+from plait.testing.examples import chain, clique, cycle, star
+from plait.testing.oracle.answer import Result, multiset, oracle, split_late
+from plait_lab.exhaustive.plans import all_plans, sample_plan
+from plait_lab.laws.checks import difference, expected
+from plait_lab.laws.histories import History, cases, crowds
+from plait_lab.laws.lagging import lagging_history
+from plait_lab.laws.processors import Cluster
 
 pytestmark = pytest.mark.slow
 

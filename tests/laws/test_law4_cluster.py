@@ -22,19 +22,19 @@ from plait.engine.flags import Flags
 from plait.engine.purging import Purge
 from plait.engine.tactics.operators import Operator
 from plait.errors import MoveError
-from plait.hosts.virtual.cluster import ClusterSetting, VirtualCluster
-from plait.hosts.virtual.gates import Gate, by_hash
-from plait.hosts.virtual.machines import Link, Machine
+from plait.groups.moves.messages import Protocol
 from plait.optimize.costs import PAPER
-from plait.plan.enumerate import sample_plan
 from plait.plan.migration import STRATEGIES
-from plait.protocol.messages import Protocol
-from plait.workshop.laws.checks import difference
-from plait.workshop.laws.histories import History, Row, cases, crowds
-from plait.workshop.laws.hosts import HostAnswer, definition
-from plait.workshop.laws.tunings import drawn_tuning
-from plait.workshop.oracle.answer import multiset
-from plait.workshop.workloads.keyed import keyed_query
+from plait.testing.oracle.answer import multiset
+from plait_lab.exhaustive.plans import sample_plan
+from plait_lab.laws.checks import difference
+from plait_lab.laws.histories import History, Row, cases, crowds
+from plait_lab.laws.hosts import HostAnswer, definition
+from plait_lab.laws.tunings import drawn_tuning
+from plait_lab.virtual.cluster import ClusterSetting, VirtualCluster
+from plait_lab.virtual.gates import Gate, by_hash
+from plait_lab.virtual.machines import Link, Machine
+from plait_lab.workloads.keyed import keyed_query
 
 pytestmark = pytest.mark.slow
 

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.plan.enumerate import sample_plan
-from plait.workshop.laws.checks import difference
-from plait.workshop.laws.drawn_moves import Restless
-from plait.workshop.laws.histories import History, Row, cases, crowds
-from plait.workshop.laws.hosts import HostAnswer, any_plan, definition, with_pauses
-from plait.workshop.laws.policies import Lies, eager
-from plait.workshop.laws.processors import Cluster
-from plait.workshop.laws.tunings import drawn_tuning
-from plait.workshop.oracle.answer import multiset
-from plait.workshop.workloads.keyed import keyed_query
+from plait.testing.oracle.answer import multiset
+from plait_lab.exhaustive.plans import sample_plan
+from plait_lab.laws.checks import difference
+from plait_lab.laws.drawn_moves import Restless
+from plait_lab.laws.histories import History, Row, cases, crowds
+from plait_lab.laws.hosts import HostAnswer, any_plan, definition, with_pauses
+from plait_lab.laws.policies import Lies, eager
+from plait_lab.laws.processors import Cluster
+from plait_lab.laws.tunings import drawn_tuning
+from plait_lab.workloads.keyed import keyed_query
 
 pytestmark = pytest.mark.slow
 

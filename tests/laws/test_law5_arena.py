@@ -20,24 +20,24 @@ from hypothesis import strategies as st
 
 from plait.adapt.policy import Policy
 from plait.engine.saved import engine_from_state, engine_to_state
-from plait.files.arena import Arena, Places
-from plait.files.manifest import Subject, decode, encode, query_digest
 from plait.kernels.jit import Array
 from plait.kernels.memory import HEAP, Memory
+from plait.node.durable.store import Live
 from plait.node.epochs import Epoch
-from plait.node.store import Live
-from plait.plan.enumerate import sample_plan
-from plait.plan.examples import SECOND
 from plait.plan.jtree import Join, Leaf
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.bounds import global_window
 from plait.query.expr import Call, Column
 from plait.query.query import Field, Query, Stream, make_query
-from plait.workshop.laws.checks import difference
-from plait.workshop.laws.histories import History, cases, crowds
-from plait.workshop.laws.processors import Cluster
-from plait.workshop.laws.tunings import drawn_tuning
-from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
+from plait.spark.arena.engines import Arena, Places
+from plait.spark.arena.manifest import Subject, decode, encode, query_digest
+from plait.testing.examples import SECOND
+from plait.testing.oracle.answer import Result, multiset, oracle, split_late
+from plait_lab.exhaustive.plans import sample_plan
+from plait_lab.laws.checks import difference
+from plait_lab.laws.histories import History, cases, crowds
+from plait_lab.laws.processors import Cluster
+from plait_lab.laws.tunings import drawn_tuning
 
 pytestmark = pytest.mark.slow
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.files.arena import Arena, Places
-from plait.node.store import Engines, OwnEngines
-from plait.workshop.laws.checks import assert_lawful_on_processors
-from plait.workshop.laws.histories import History, cases, crowds
+from plait.node.durable.store import Engines, OwnEngines
+from plait.spark.arena.engines import Arena, Places
+from plait_lab.laws.checks import assert_lawful_on_processors
+from plait_lab.laws.histories import History, cases, crowds
 
 pytestmark = pytest.mark.slow
 

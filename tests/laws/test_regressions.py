@@ -11,17 +11,17 @@ import pytest
 
 import plait
 from plait.adapt.policy import Policy
-from plait.api import Join
-from plait.hosts.local.host import LocalRun
-from plait.plan.examples import keyed
+from plait.api.question import Join
+from plait.local.host import LocalRun
 from plait.plan.jtree import parse_shape
 from plait.query.bounds import global_window
 from plait.query.expr import Call, Column
 from plait.query.query import Field, Stream, make_query
+from plait.testing.examples import keyed
 from plait.tuning import Tuning
-from plait.workshop.laws.checks import assert_lawful
-from plait.workshop.laws.histories import History, Row
-from plait.workshop.laws.processors import Cluster
+from plait_lab.laws.checks import assert_lawful
+from plait_lab.laws.histories import History, Row
+from plait_lab.laws.processors import Cluster
 
 
 def _row(ts: int) -> Row:

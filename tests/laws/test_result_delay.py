@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.errors import WindowError
-from plait.hosts.local.host import LocalRun
+from plait.local.host import LocalRun
 from plait.query.expr import Column
 from plait.query.query import Output
-from plait.workshop.laws.histories import History, cases
+from plait_lab.laws.histories import History, cases
 
 
 @pytest.mark.slow
@@ -38,7 +38,7 @@ def test_results_are_never_later_than_said(history: History, data: st.DataObject
 
 
 def test_the_delay_is_no_longer_than_needed() -> None:
-    from plait.plan.examples import clique
+    from plait.testing.examples import clique
 
     query = clique(2)
     width = query.bounds.uniform

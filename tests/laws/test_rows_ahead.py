@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.hosts.local.host import LocalRun
-from plait.workshop.laws.histories import History, crowds
-from plait.workshop.laws.hosts import any_plan
-from plait.workshop.laws.processors import Cluster
-from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
-from plait.workshop.oracle.fates import AHEAD, LATE, counts, set_aside
+from plait.local.host import LocalRun
+from plait.testing.oracle.answer import Result, multiset, oracle, split_late
+from plait.testing.oracle.fates import AHEAD, LATE, counts, set_aside
+from plait_lab.laws.histories import History, crowds
+from plait_lab.laws.hosts import any_plan
+from plait_lab.laws.processors import Cluster
 
 pytestmark = pytest.mark.slow
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.hosts.local.host import LocalRun
-from plait.plan.enumerate import sample_plan
+from plait.local.host import LocalRun
 from plait.plan.jtree import mjoin
 from plait.plan.routed import POLICIES, Eddies, Plan, Teddies
-from plait.workshop.laws.checks import difference, expected
-from plait.workshop.laws.histories import History, cases, crowds
-from plait.workshop.oracle.answer import Result, multiset
+from plait.testing.oracle.answer import Result, multiset
+from plait_lab.exhaustive.plans import sample_plan
+from plait_lab.laws.checks import difference, expected
+from plait_lab.laws.histories import History, cases, crowds
 
 pytestmark = pytest.mark.slow
 

@@ -17,12 +17,12 @@ import plait
 from plait.query.bounds import Bounds
 from plait.query.expr import Column
 from plait.query.query import Output, Query
-from plait.workshop.laws.checks import difference
-from plait.workshop.laws.histories import History, cases
-from plait.workshop.laws.hosts import any_plan
-from plait.workshop.laws.processors import Cluster
-from plait.workshop.laws.upgrades import answers
-from plait.workshop.oracle.answer import Result, multiset
+from plait.testing.oracle.answer import Result, multiset
+from plait_lab.laws.checks import difference
+from plait_lab.laws.histories import History, cases
+from plait_lab.laws.hosts import any_plan
+from plait_lab.laws.processors import Cluster
+from plait_lab.laws.upgrades import answers
 
 pytestmark = pytest.mark.slow
 

@@ -19,13 +19,13 @@ from plait.adapt.knowledge import Knowledge
 from plait.adapt.setting import Setting
 from plait.engine.counters import OperatorCounters
 from plait.engine.driver import Engine
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.migrate.strategy import MigrationDone, migrate
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import MigrationError
-from plait.hosts.local.host import LocalRun
+from plait.local.host import LocalRun
+from plait.machine.clock import Clock
 from plait.node import node
 from plait.node.adapting import Adapting
-from plait.node.node import Clock
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.optimize.statistics import Estimate, Statistics
@@ -33,7 +33,7 @@ from plait.plan.jtree import parse_shape
 from plait.plan.migration import Migration
 from plait.query.query import Query
 from plait.tuning import Tuning
-from plait.workshop.laws.processors import Cluster
+from plait_lab.laws.processors import Cluster
 
 FIRST, SECOND = (parse_shape(QUERY, s) for s in ("(s0 (s1 s2))", "((s0 s1) s2)"))
 WITHOUT_ROWS = {s.name: s.schema.empty_table() for s in QUERY.streams}

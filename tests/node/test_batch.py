@@ -5,13 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from plait.engine.admission import NULL_KEY
+from plait.engine.intake.admission import NULL_KEY
 from plait.errors import SourceError, UnknownStream
+from plait.groups.routing.packets import Packer
+from plait.groups.routing.routing import route
 from plait.node.batch import Batch, batch_of_packets, batch_of_rows
-from plait.plan.examples import chain, clique
 from plait.query.query import Query
-from plait.route.packets import Packer
-from plait.route.routing import route
+from plait.testing.examples import chain, clique
 
 QUERY = clique(2)
 

@@ -6,13 +6,13 @@ import pytest
 
 from plait.engine.migrate.strategy import migrate
 from plait.errors import MigrationError
-from plait.hosts.local.host import LocalRun
+from plait.local.host import LocalRun
 from plait.node.choosing import knowledge_of, way_for
 from plait.optimize.costs import DEFAULT
 from plait.optimize.model import Model
 from plait.plan.jtree import Join, Leaf, parse_shape
 from plait.plan.routed import Teddies
-from plait.workshop.workloads.keyed import keyed_query, keyed_tables
+from plait_lab.workloads.keyed import keyed_query, keyed_tables
 
 SECOND = 1_000_000
 SHAPE = "(((s0 s1) s2) s3)"

@@ -8,8 +8,8 @@ import pytest
 
 from plait.errors import PlaitError, PlanError, SourceError
 from plait.node.epochs import Epoch, Followed
-from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
+from plait.testing.examples import clique
 
 QUERY = clique(3)
 PLAN = mjoin(QUERY)

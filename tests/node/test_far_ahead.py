@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from plait.engine.times import BEFORE_ALL_TIMES
-from plait.hosts.local.host import LocalRun
+from plait.engine.intake.times import BEFORE_ALL_TIMES
+from plait.local.host import LocalRun
 from plait.node.far_ahead import FarAhead, far_ahead_after, far_ahead_notes
-from plait.node.progress import progress
-from plait.plan.examples import clique
+from plait.node.reports.progress import progress
 from plait.query.query import NEVER_LATE
-from plait.workshop.laws.processors import Cluster
+from plait.testing.examples import clique
+from plait_lab.laws.processors import Cluster
 
 QUERY = clique(2)
 DAY = 86_400_000_000

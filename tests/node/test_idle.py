@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.engine.times import BEFORE_ALL_TIMES
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.node.idle import followed
-from plait.plan.examples import clique
+from plait.testing.examples import clique
 
 STREAMS = tuple(
     replace(s, delay=d, idle=i)

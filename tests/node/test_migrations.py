@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from plait.adapt.policy import Policy
 from plait.node.epochs import Epoch
-from plait.plan.examples import clique
 from plait.plan.jtree import Node, mjoin, parse_shape
 from plait.plan.routed import Teddies
-from plait.workshop.laws.processors import Cluster
+from plait.testing.examples import clique
+from plait_lab.laws.processors import Cluster
 
 QUERY = clique(3)
 TREE = parse_shape(QUERY, "((a b) c)")

@@ -10,18 +10,19 @@ import pyarrow as pa
 import pytest
 
 from plait.adapt.setting import Setting
-from plait.engine.admission import LATE, NO_TIME, NULL_KEY
+from plait.engine.intake.admission import LATE, NO_TIME, NULL_KEY
 from plait.errors import MigrationError, SourceError
+from plait.machine.clock import Clock
 from plait.node.batch import Aside, Batch, Rows, batch_of_rows
 from plait.node.epochs import Epoch
-from plait.node.node import Clock, Node, Setup
+from plait.node.node import Node, Setup
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
-from plait.plan.examples import clique
 from plait.plan.jtree import parse_shape
 from plait.plan.routed import Teddies
-from plait.workshop.laws.policies import eager
-from plait.workshop.oracle.answer import Result, multiset
+from plait.testing.examples import clique
+from plait.testing.oracle.answer import Result, multiset
+from plait_lab.laws.policies import eager
 
 QUERY = clique(3)
 TREE, OTHER = parse_shape(QUERY, "((a b) c)"), parse_shape(QUERY, "(a (b c))")

@@ -7,9 +7,9 @@ import pytest
 from plait.engine.counters import InputCounters, OperatorCounters, StepCounters
 from plait.node.operations import InputLayout, counted, inputs_of
 from plait.optimize.model import Operations
-from plait.plan.examples import chain, clique
 from plait.plan.jtree import Join, parse_shape, preorder
 from plait.query.query import Query
+from plait.testing.examples import chain, clique
 
 
 def join(query: Query, shape: str) -> Join:

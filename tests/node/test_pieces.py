@@ -8,8 +8,8 @@ from tests.adapt.conftest import POLICY, QUERY, batches
 
 from plait.adapt.setting import Setting
 from plait.engine.driver import Engine
-from plait.engine.ingest import Arrivals
-from plait.engine.times import BEFORE_ALL_TIMES
+from plait.engine.intake.ingest import Arrivals
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.node.pieces import Piece, pieces
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT

@@ -13,14 +13,14 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
-from plait.engine.admission import LATE, NULL_KEY
+from plait.engine.intake.admission import LATE, NULL_KEY
 from plait.errors import CheckpointDamaged, CheckpointMismatch
-from plait.node.store import OwnEngines
-from plait.plan.examples import clique, keyed
+from plait.node.durable.store import OwnEngines
 from plait.plan.jtree import mjoin
 from plait.query.expr import Call, Column, Literal
 from plait.query.query import Query
-from plait.workshop.laws.processors import Cluster
+from plait.testing.examples import clique, keyed
+from plait_lab.laws.processors import Cluster
 
 SECOND = 1_000_000
 QUERY = clique(2)

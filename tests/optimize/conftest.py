@@ -7,13 +7,13 @@ from random import Random
 
 import pytest
 
-from plait.optimize.candidate import Joins
 from plait.optimize.costs import DEFAULT, PAPER, Costs
 from plait.optimize.model import Cost, Model
+from plait.optimize.search.candidate import Joins
 from plait.optimize.statistics import Statistics
-from plait.plan.enumerate import all_plans
-from plait.plan.examples import chain, clique, cycle, star
 from plait.query.query import Query
+from plait.testing.examples import chain, clique, cycle, star
+from plait_lab.exhaustive.plans import all_plans
 
 GRAPHS = {"chain": chain, "star": star, "cycle": cycle, "clique": clique}
 

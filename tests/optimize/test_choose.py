@@ -6,10 +6,10 @@ import pytest
 from tests.optimize.conftest import brute_force
 
 from plait.optimize.budget import Budget
-from plait.optimize.candidate import Joins
 from plait.optimize.choose import choose
-from plait.optimize.pareto import pareto_finder
-from plait.workshop.experiments.qualified_settings import draw
+from plait.optimize.search.candidate import Joins
+from plait.optimize.search.pareto import pareto_finder
+from plait_lab.experiments.qualified_settings import draw
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plait.optimize.costs import DEFAULT, PAPER
-from plait.optimize.examples import long_chain_model, model_of
 from plait.optimize.migration_cost import (
     JoinKind,
     Terms,
@@ -27,8 +26,9 @@ from plait.optimize.migration_cost import (
     t_state,
     terms_of,
 )
-from plait.plan.examples import chain
 from plait.plan.jtree import Node, parse_shape
+from plait.testing.examples import chain
+from plait.testing.models import long_chain_model, model_of
 
 NESTED = terms_of(PAPER, "nested-loop")
 POSITIVE = st.floats(0.1, 100)

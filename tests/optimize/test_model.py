@@ -6,14 +6,14 @@ import math
 
 import pytest
 
-from plait.optimize.candidate import Joins
 from plait.optimize.costs import DEFAULT, PAPER
-from plait.optimize.examples import model_of
 from plait.optimize.model import Model
+from plait.optimize.search.candidate import Joins
 from plait.optimize.statistics import Statistics
-from plait.plan.enumerate import all_plans
-from plait.plan.examples import chain, clique, keyed
 from plait.plan.jtree import Join, Leaf, mjoin, parse_shape
+from plait.testing.examples import chain, clique, keyed
+from plait.testing.models import model_of
+from plait_lab.exhaustive.plans import all_plans
 
 W = 10.0
 CI, CD, CJ = PAPER.insert, PAPER.delete, PAPER.match

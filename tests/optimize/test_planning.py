@@ -12,8 +12,8 @@ from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.optimize.planning import plan_query
 from plait.optimize.statistics import Statistics
-from plait.plan.examples import chain, trades_quotes_news
 from plait.plan.serde import from_dict
+from plait.testing.examples import chain, trades_quotes_news
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "optimize"
 KNOWN = Statistics.of(

@@ -16,7 +16,7 @@ from plait.optimize.statistics import (
     read_statistics,
     resolve,
 )
-from plait.plan.examples import chain, clique, trades_quotes_news
+from plait.testing.examples import chain, clique, trades_quotes_news
 
 
 @pytest.mark.parametrize(

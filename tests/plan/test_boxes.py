@@ -7,11 +7,11 @@ from random import Random
 import pytest
 
 from plait.plan.boxes import boxes
-from plait.plan.enumerate import all_plans, sample_plan
-from plait.plan.examples import chain, clique
 from plait.plan.jtree import Join, Leaf, joins, parse_shape
 from plait.plan.steps import stream_set
 from plait.query.query import Query
+from plait.testing.examples import chain, clique
+from plait_lab.exhaustive.plans import all_plans, sample_plan
 
 
 def shown(query: Query, old: str, new: str) -> list[str]:

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from plait.errors import PlanError
 from plait.plan.diff import PlanDiff, StateDiff, diff
-from plait.plan.enumerate import canonical, sample_plan
-from plait.plan.examples import chain, clique, cycle, keyed, star
 from plait.plan.jtree import Join, Leaf, Node, joins, mjoin, parse_shape
 from plait.plan.steps import indexes, stream_set
 from plait.query.query import Query
+from plait.testing.examples import chain, clique, cycle, keyed, star
+from plait_lab.exhaustive.plans import canonical, sample_plan
 
 QUERIES = [clique(4), chain(5), star(5), cycle(5), keyed("x", "xy", "y", "yxz", "z")]
 

@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 
 from plait.errors import PlanError
-from plait.plan.enumerate import all_shapes
-from plait.plan.examples import SECOND, chain, clique, keyed, trades_quotes_news
 from plait.plan.explain import WIDTH, explain
 from plait.plan.jtree import Join, Leaf, joins, mjoin, parse_shape
 from plait.query.bounds import Constraint
 from plait.query.expr import Call, Column, Literal
 from plait.query.query import Field, Output, Query, Stream, make_query
+from plait.testing.examples import SECOND, chain, clique, keyed, trades_quotes_news
+from plait_lab.exhaustive.plans import all_shapes
 
 Golden = Callable[[str, str], None]
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from plait.errors import PlanError, UnknownStream
-from plait.plan.examples import chain, clique, cycle, keyed, star
 from plait.plan.jtree import Join, Leaf, Node, check_plan, joined, joins, mjoin, parse_shape
 from plait.query.bounds import Constraint, close
+from plait.testing.examples import chain, clique, cycle, keyed, star
 
 A, B, C = map(Leaf, "abc")
 AB = Join((A, B), ((1,), (0,)))

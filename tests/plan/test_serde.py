@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.errors import PlanError
-from plait.plan.enumerate import all_plans, sample_plan
-from plait.plan.examples import chain, clique, cycle, keyed, star, trades_quotes_news
 from plait.plan.jtree import Join, Leaf, Node, mjoin, parse_shape
 from plait.plan.serde import VERSION, dumps, from_dict, loads, to_dict
 from plait.query.query import Query
+from plait.testing.examples import chain, clique, cycle, keyed, star, trades_quotes_news
+from plait_lab.exhaustive.plans import all_plans, sample_plan
 
 QUERIES = [clique(5), chain(6), star(5), cycle(5), keyed("x", "xy", "y", "yxz", "z")]
 A = {"kind": "stream", "stream": "a"}

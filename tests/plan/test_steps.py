@@ -7,13 +7,13 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.plan.enumerate import sample_plan
-from plait.plan.examples import chain, clique, cycle, keyed, star, trades_quotes_news
 from plait.plan.jtree import Join, Node, joins, mjoin, parse_shape
 from plait.plan.labels import class_labels
 from plait.plan.steps import ProbeStep, indexes, on_arrival, steps, stream_set
 from plait.query.expr import Call, Column, Expr, streams_of
 from plait.query.query import Query
+from plait.testing.examples import chain, clique, cycle, keyed, star, trades_quotes_news
+from plait_lab.exhaustive.plans import sample_plan
 
 
 def with_residuals(query: Query) -> Query:

@@ -15,19 +15,19 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
-from plait.api import Sql
+from plait.api.question import Sql
 from plait.cli import main
 from plait.errors import MigrationError, PlaitError, PlanError
-from plait.hosts.local.run import run_tables
-from plait.hosts.spark.control import Control
-from plait.hosts.spark.joins import Made, register
-from plait.node.report import Report
-from plait.plan.examples import clique
+from plait.groups.routing.routing import route
+from plait.local.run import run_tables
+from plait.node.reports.report import Report
 from plait.plan.jtree import Join, Leaf, mjoin, parse_shape
 from plait.plan.routed import Eddies, Teddies
 from plait.plan.serde import dumps, to_dict
 from plait.plan.text import MOST_TEXT, Given, read_plan, read_router, read_tree
-from plait.route.routing import route
+from plait.spark.control.directory import Control
+from plait.spark.control.joins import Made, register
+from plait.testing.examples import clique
 
 SQL = "SELECT a.k FROM a JOIN b ON a.k = b.k JOIN c ON b.j = c.j WITHIN 5 SECONDS"
 TABLES = {
@@ -138,7 +138,7 @@ class Doors:
         self._folder, self._capsys = folder, capsys
         self._ran: list[object] = []
         monkeypatch.setattr(
-            "plait.hosts.spark.frame.results",
+            "plait.spark.join.frame.results",
             lambda query, frames, plan, *_, **__: self._ran.append(plan),
         )
         for name, table in TABLES.items():

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import plait
+import plait.api
 from plait.errors import TypeMismatch
 from plait.query.keys import carried
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plait.plan.examples import chain, clique, keyed, trades_quotes_news
 from plait.query.compare import difference
+from plait.testing.examples import chain, clique, keyed, trades_quotes_news
 
 
 def test_equal_queries_do_not_differ() -> None:

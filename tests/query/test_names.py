@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import plait
 from plait.adapt.knowledge import Knowledge, Seen, geometry
 from plait.engine.monitor import Watch
-from plait.hosts.local.host import LocalRun
-from plait.node.contract import contract
+from plait.groups.routing.routing import route
+from plait.local.host import LocalRun
+from plait.node.durable.contract import contract
 from plait.optimize.statistics import Statistics
 from plait.optimize.statistics import resolve as resolve_statistics
 from plait.plan.explain import explain
@@ -28,8 +29,7 @@ from plait.query.expr import Call, Cast, Column, Expr, Literal
 from plait.query.names import bare, quoted, tokens, unquoted
 from plait.query.query import Field, Output, Query, Stream, make_query
 from plait.query.serde import query_from_dict, query_to_dict
-from plait.route.routing import route
-from plait.workshop.oracle.answer import multiset, oracle
+from plait.testing.oracle.answer import multiset, oracle
 
 MEAN = ["x", "x + a.y", "a.b", "", " ", "`", "``", "x` + `y", "and", "NULL", "1", "'", '"', "x'y",
         "é", "е", "a\nb", "(", ",", "=", "k AS v", "x int64, y"]  # fmt: skip

@@ -11,9 +11,9 @@ import pytest
 
 import plait
 from plait.errors import WindowError
-from plait.hosts.local.host import LocalRun
+from plait.local.host import LocalRun
 from plait.query.query import Query
-from plait.workshop.oracle.answer import multiset, oracle
+from plait.testing.oracle.answer import multiset, oracle
 
 EDGES = [0, 1, 999, 1_000, 1_001, 1_999, 2_000, 2_001, 3_000, 5_000, 5_999, -1, -1_000, -1_001]
 """In nanoseconds, around whole microseconds."""

@@ -17,15 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plait.errors import PlaitError, QueryError, TypeMismatch, UnknownColumn, WindowError
-from plait.plan.examples import trades_quotes_news
 from plait.query.bounds import Constraint
 from plait.query.expr import OPERATORS, Call, Cast, Column, Expr, Literal
 from plait.query.query import Field, Output, Query, Stream, make_query, narrowed
 from plait.query.serde import query_from_dict, query_to_dict
 from plait.query.sql import parse_query
 from plait.query.values.functions import FUNCTIONS
-from plait.workshop.laws.histories import cases, crowds
-from plait.workshop.laws.queries import plain_queries, queries
+from plait.testing.examples import trades_quotes_news
+from plait_lab.laws.histories import cases, crowds
+from plait_lab.laws.queries import plain_queries, queries
 
 Data = dict[str, Any]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from plait.hosts.spark.session import local_session
+from plait.spark.environment.session import local_session
 
 
 @pytest.fixture(scope="session")

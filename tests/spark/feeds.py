@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 import plait
-from plait.hosts.spark.schemas import arrow_schema
-from plait.hosts.spark.sites import PlacedJoin
-from plait.workshop.oracle.answer import multiset, oracle
+from plait.sites.spark.join import PlacedJoin
+from plait.spark.join.schemas import arrow_schema
+from plait.testing.oracle.answer import multiset, oracle
 
 STREAMS = ("a", "b", "c", "d")
 AT = {"oslo": ["a"], "rome": ["b"], "bonn": ["c"], "kyiv": ["d"]}
@@ -83,7 +83,7 @@ def placed_at(
         .select("a.k", "a.v AS av", "b.v AS bv", "c.v AS cv", "d.v AS dv", "d.ts")
     )
     settings: Mapping[str, Any] = {"at": AT, "latency": 0.005, "rate": 128_000} | options
-    return plait.sites(asked, **settings)
+    return plait.sites.place(asked, **settings)
 
 
 def frame_of(spark: SparkSession, folder: Path) -> DataFrame:

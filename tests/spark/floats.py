@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from plait.hosts.spark.java import writes_shortest
-from plait.hosts.spark.session import local_session
 from plait.query.dialect import Dialect
 from plait.query.evaluate import evaluate
 from plait.query.query import Field, Stream
 from plait.query.sql import parse_output
+from plait.spark.environment.java import writes_shortest
+from plait.spark.environment.session import local_session
 
 ORDINARY = [
     0.0, -0.0, 1.0, -1.0, 0.1, 0.2, 0.3, 0.7, 1.1, 2.5, 100.0, 123.456, 0.001, 0.002, 0.00123, 1e-4,

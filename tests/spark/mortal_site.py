@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from plait.hosts.spark import site_operator
-from plait.hosts.spark.operator import SparkStore
+from plait.sites.spark import operator as site_operator
+from plait.spark.join.operator import SparkStore
 
 
 def obey(folder: str, point: str) -> None:

@@ -18,10 +18,10 @@ from pyspark.sql import SparkSession
 from tests.spark.upgrading import base, start
 from tests.upgrade_cases import BATCHES, USUAL, rows
 
-from plait.api import Join
-from plait.cli.app import main as plait_command
+from plait.api.question import Join
+from plait.cli import main as plait_command
 from plait.errors import CheckpointMismatch
-from plait.hosts.spark.session import local_session
+from plait.spark.environment.session import local_session
 
 WRITTEN = "CAST({} * 4e22 AS STRING)"
 """Five of it are 2e23, which Java 17 writes with another digit than later ones."""

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.spark.feeds import AT, SAID, SLOW, placed_at
 
-from plait.hosts.spark.session import local_session
+from plait.spark.environment.session import local_session
 
 
 def main(feeds: str, folder: str, site: str) -> None:

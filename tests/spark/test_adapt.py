@@ -15,10 +15,10 @@ from tests.adapt.conftest import QUERY, batches
 
 import plait
 from plait.adapt.replay import replay
-from plait.api import Join
-from plait.files.event_log import read_events
-from plait.hosts.local.host import LocalRun
-from plait.workshop.oracle.answer import Result, multiset
+from plait.api.question import Join
+from plait.local.host import LocalRun
+from plait.node.reports.event_log import read_events
+from plait.testing.oracle.answer import Result, multiset
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -21,14 +21,14 @@ from pyspark.sql import SparkSession
 from tests.spark.answering import COLUMNS, ROWS, Case, cases, names_of
 
 from plait.errors import PlaitError
-from plait.hosts.spark.java import writes_shortest
-from plait.hosts.spark.schemas import arrow_schema, conform
 from plait.query.dialect import Dialect
 from plait.query.evaluate import evaluate
 from plait.query.expr import Expr
 from plait.query.query import Field, Stream
 from plait.query.sql import parse_output
 from plait.query.sql.functions import NAMED
+from plait.spark.environment.java import writes_shortest
+from plait.spark.join.schemas import arrow_schema, conform
 
 ZONES = ("UTC", "Europe/Berlin", "America/St_Johns")
 AT_ONCE = 100

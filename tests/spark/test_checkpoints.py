@@ -1,6 +1,6 @@
 """Checkpoints: those of earlier versions, those of other queries, and disks that refuse.
 
-`plait.workshop.laws.golden` holds checkpoints of earlier versions. Before the format of the state
+`plait_lab.laws.golden` holds checkpoints of earlier versions. Before the format of the state
 changes, write another one and keep the old ones:
 
     PLAIT_WRITE_GOLDEN=NAME python -m pytest -n 0 tests/spark/test_checkpoints.py -k golden
@@ -24,12 +24,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
-from plait.api import Join
+from plait.api.question import Join
 from plait.errors import CheckpointMismatch, StorageError
-from plait.hosts.spark.checkpoint import stored_contracts
-from plait.workshop.laws import golden
-from plait.workshop.laws.golden import CHANGELOG, CHECKPOINTS, WRITTEN, golden_query, golden_rows
-from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
+from plait.spark.checkpoint.inspect import stored_contracts
+from plait.testing.oracle.answer import Result, multiset, oracle, split_late
+from plait_lab.laws import golden
+from plait_lab.laws.golden import CHANGELOG, CHECKPOINTS, WRITTEN, golden_query, golden_rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -197,7 +197,7 @@ def test_oracle_a_restarted_query_routes_by_the_seed_of_its_checkpoint(
     found, _ = run(question(spark, tmp_path, 2), checkpoint)
     (seed,) = {json.loads(text)["hash"] for text in stored_contracts(spark, str(checkpoint))}
     assert int(seed, 16) >= 0
-    monkeypatch.setattr("plait.hosts.spark.layout._SEEDS", {})
+    monkeypatch.setattr("plait.spark.join.layout._SEEDS", {})
     asked = question(spark, tmp_path, BATCHES)
     found += run(asked, checkpoint)[0]
     assert found == answer(asked, BATCHES)

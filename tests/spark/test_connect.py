@@ -24,8 +24,8 @@ import pytest
 from tests.spark.three_streams import joined, results_of, write_streams
 
 import plait
-from plait.hosts.spark.java import provide_java
-from plait.workshop.torture.spark import sink_files
+from plait.spark.environment.java import provide_java
+from plait_lab.torture.spark import sink_files
 
 pytestmark = [
     pytest.mark.integration,

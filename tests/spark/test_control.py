@@ -14,7 +14,7 @@ from tests.spark.test_frame import answer, asked, streams, written
 from tests.spark.test_migrate import SECOND, THIRD, prompt, start
 
 import plait
-from plait.node.progress import Progress
+from plait.node.reports.progress import Progress
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

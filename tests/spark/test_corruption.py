@@ -33,11 +33,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.spark.test_checkpoints import answer, question
 
 import plait
-from plait.api import Join
+from plait.api.question import Join
 from plait.errors import CheckpointDamaged, CheckpointMismatch, MissingRequirement, PlaitError
-from plait.hosts.spark.control import Control
 from plait.plan.jtree import parse_shape
-from plait.workshop.oracle.answer import Result, multiset
+from plait.spark.control.directory import Control
+from plait.testing.oracle.answer import Result, multiset
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -17,11 +17,11 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 import plait
-from plait.api import Join
+from plait.api.question import Join
 from plait.errors import CheckpointMismatch, SourceError, TableMismatch
-from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
-from plait.workshop.oracle.fates import LATE, NULL_KEY, set_aside
-from plait.workshop.torture.spark import table_files
+from plait.testing.oracle.answer import Result, multiset, oracle, split_late
+from plait.testing.oracle.fates import LATE, NULL_KEY, set_aside
+from plait_lab.torture.spark import table_files
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -197,7 +197,7 @@ def test_what_does_not_fit_is_refused_by_name(spark: SparkSession, tmp_path: Pat
 
 
 def start_late(asked: Join, here: Fixture, more: dict[str, list[Any]]) -> Any:
-    from plait.hosts.spark import delta
+    from plait.spark.io import write_delta as delta
 
     start = delta.start_delta
 

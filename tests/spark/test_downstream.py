@@ -14,9 +14,9 @@ from pyspark.sql import functions as F  # the name everybody uses
 
 import plait
 from plait.errors import DuplicateName
-from plait.hosts.spark import frame
-from plait.hosts.spark.watermarks import watermark_delays, without_watermark
 from plait.query.query import NEVER_LATE
+from plait.spark.join import frame
+from plait.spark.join.watermarks import watermark_delays, without_watermark
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.spark.floats import differences
 
-from plait.hosts.spark.java import launcher_home, packaged_runtime
+from plait.spark.environment.java import launcher_home, packaged_runtime
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

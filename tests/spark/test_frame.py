@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
-from plait.api import Join
+from plait.api.question import Join
 from plait.errors import CheckpointMismatch, PlanError
-from plait.hosts.spark.progress import reports_of
-from plait.node.progress import Progress
-from plait.workshop.oracle.answer import Result, multiset, oracle, split_late
+from plait.node.reports.progress import Progress
+from plait.spark.control.progress import reports_of
+from plait.testing.oracle.answer import Result, multiset, oracle, split_late
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -15,10 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
-from plait.api import Join
+from plait.api.question import Join
 from plait.errors import CheckpointMismatch, MissingRequirement, SourceError, TypeMismatch
-from plait.hosts.spark.partitions import parallelism
-from plait.hosts.spark.settings import ROCKSDB, SPARKS_STORE, STORE, store_in_rocksdb
+from plait.spark.environment.partitions import parallelism
+from plait.spark.environment.settings import ROCKSDB, SPARKS_STORE, STORE, store_in_rocksdb
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

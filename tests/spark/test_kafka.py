@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import plait
 from plait.errors import DuplicateName, SourceError, UnknownColumn
-from plait.route.malformed import MARK
+from plait.groups.routing.malformed import MARK
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

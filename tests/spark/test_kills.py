@@ -3,7 +3,7 @@
 Two driver processes run a query each, one with a local master and one on a cluster of two
 executors; their parts die on order at named points of a batch, also while plans change. They are
 started again until all input is used up. What the sinks have then is what the definition says.
-`plait torture --host spark` does the same for as long as one likes.
+`./dev torture --host spark` does the same for as long as one likes.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 
 import plait
-from plait.workshop.torture.killpoints import CLUSTER, LOCAL, POINTS, Order, Orders
-from plait.workshop.torture.spark import Driver, check, run_story, table_files
-from plait.workshop.torture.spark_rounds import Story, random_story
-from plait.workshop.torture.tally import Tally
+from plait_lab.torture.killpoints import CLUSTER, LOCAL, POINTS, Order, Orders
+from plait_lab.torture.spark import Driver, check, run_story, table_files
+from plait_lab.torture.spark_rounds import Story, random_story
+from plait_lab.torture.tally import Tally
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

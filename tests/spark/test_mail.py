@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from plait.hosts.spark.mail import Mailbox
+from plait.sites.spark.mail import Mailbox
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

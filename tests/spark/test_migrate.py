@@ -14,7 +14,7 @@ from tests.spark.test_frame import Batches, answer, asked, made, streams, writte
 
 import plait
 from plait.errors import MigrationError, UnknownStream
-from plait.node.progress import Progress
+from plait.node.reports.progress import Progress
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -18,11 +18,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
 from plait.errors import CheckpointDamaged, MoveError
-from plait.files.stores import LocalStore
-from plait.hosts.spark.balance import THREAD
-from plait.hosts.spark.control import Control
-from plait.hosts.spark.moves import moves_of
-from plait.hosts.spark.tables import Tables
+from plait.machine.stores import LocalStore
+from plait.spark.balance.manager import THREAD
+from plait.spark.balance.moves import moves_of
+from plait.spark.control.directory import Control
+from plait.spark.control.tables import Tables
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

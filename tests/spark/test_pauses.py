@@ -20,11 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
-from plait.api import Join
-from plait.hosts.spark.balance import THREAD
-from plait.hosts.spark.control import Control
-from plait.hosts.spark.moves import moves_of
-from plait.protocol.messages import Protocol
+from plait.api.question import Join
+from plait.groups.moves.messages import Protocol
+from plait.spark.balance.manager import THREAD
+from plait.spark.balance.moves import moves_of
+from plait.spark.control.directory import Control
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

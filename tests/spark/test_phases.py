@@ -1,6 +1,6 @@
 """A query on Spark that is started again with another question and other processors, while it dies.
 
-`plait torture` does the same for as long as one likes, with everything drawn at random.
+`./dev torture` does the same for as long as one likes, with everything drawn at random.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import pytest
 from plait.query.bounds import Bounds
 from plait.query.expr import Column
 from plait.query.query import Output
-from plait.workshop.torture.killpoints import LOCAL, POINTS, SITE_POINTS, Order
-from plait.workshop.torture.spark import Driver, run_story
-from plait.workshop.torture.spark_rounds import Phase, Story, random_story
-from plait.workshop.torture.spark_sites import MODULE, random_site_story, run_site_story
+from plait_lab.torture.killpoints import LOCAL, POINTS, SITE_POINTS, Order
+from plait_lab.torture.spark import Driver, run_story
+from plait_lab.torture.spark_rounds import Phase, Story, random_story
+from plait_lab.torture.spark_sites import MODULE, random_site_story, run_site_story
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

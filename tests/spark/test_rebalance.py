@@ -20,10 +20,10 @@ from tests.spark.test_moves import Story
 
 import plait
 from plait.errors import CheckpointDamaged, CheckpointMismatch, MoveError
-from plait.hosts.spark.balance import THREAD
-from plait.hosts.spark.control import Control
-from plait.hosts.spark.moves import moves_of
-from plait.hosts.spark.rebalance import rebalance
+from plait.spark.balance.manager import THREAD
+from plait.spark.balance.moves import moves_of
+from plait.spark.balance.rebalance import rebalance
+from plait.spark.control.directory import Control
 
 COMPACT = "spark.sql.streaming.fileSink.log.compactInterval"
 

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.spark.test_frame import start, streams
 
 import plait
-from plait.workshop.oracle.answer import multiset, oracle, split_late
-from plait.workshop.oracle.fates import AHEAD, LATE, counts, set_aside
+from plait.testing.oracle.answer import multiset, oracle, split_late
+from plait.testing.oracle.fates import AHEAD, LATE, counts, set_aside
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

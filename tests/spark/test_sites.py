@@ -23,14 +23,14 @@ from pyspark import cloudpickle
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from tests.hosts.spark.test_site_orders import litter
+from tests.sites.spark.test_orders import litter
 from tests.spark import mortal_site
 from tests.spark.feeds import AT, SAID, SLOW, TURNED, Feeds, found_in, placed_at
 
-from plait.adapt.placement import PlacementPolicy, UpdateWay
-from plait.hosts.spark import sites as sites_module
-from plait.hosts.spark.mail import Mailbox
-from plait.hosts.spark.sites import PlacedJoin
+from plait.sites.planner.policy import PlacementPolicy, UpdateWay
+from plait.sites.spark import join as sites_module
+from plait.sites.spark.join import PlacedJoin
+from plait.sites.spark.mail import Mailbox
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

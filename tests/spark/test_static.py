@@ -9,8 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import plait
+import plait.api
 from plait.errors import SourceError, TimeColumnError
-from plait.workshop.oracle.answer import multiset, oracle
+from plait.testing.oracle.answer import multiset, oracle
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -1,7 +1,7 @@
 """Columns of every type of Spark as keys, in conditions and as payload: Spark's answer, or refused.
 
 What is refused names the column and the type, when the question is asked and not in a batch.
-`tests/hosts/spark/test_schemas.py` fails when PySpark has a type that is not listed there; then it
+`tests/spark/join/test_schemas.py` fails when PySpark has a type that is not listed there; then it
 belongs here, too.
 """
 
@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # the name everybody uses
 
 import plait
+import plait.api
 from plait.errors import PlaitError, SourceError, TypeMismatch
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]

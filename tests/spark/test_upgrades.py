@@ -20,13 +20,13 @@ from tests.spark.upgrading import base, start, write_inputs
 from tests.upgrade_cases import BATCHES, CASES, SINCE, USUAL, rows
 
 import plait
-from plait.api import Join
-from plait.cli.app import main
+from plait.api.question import Join
+from plait.cli import main
 from plait.errors import CheckpointMismatch
-from plait.hosts.spark.java import launcher_home, packaged_runtime, writes_shortest
 from plait.query.query import Query
-from plait.workshop.laws.upgrades import answers
-from plait.workshop.oracle.answer import Result, multiset
+from plait.spark.environment.java import launcher_home, packaged_runtime, writes_shortest
+from plait.testing.oracle.answer import Result, multiset
+from plait_lab.laws.upgrades import answers
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -23,8 +23,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.upgrade_cases import CASES, SCHEMA, rows
 
 import plait
-from plait.api import Join
-from plait.hosts.spark.session import local_session
+from plait.api.question import Join
+from plait.spark.environment.session import local_session
 
 
 def write_inputs(where: Path, batches: Iterable[int]) -> None:

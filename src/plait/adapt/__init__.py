@@ -7,10 +7,7 @@ says when to look, sample and compare, `decide` turns estimates into a decision 
 whether a change paid. What happened is told in `events`, and `replay` asks what another policy
 would have made of it.
 
-The distribution manager is of the same kind, but looks at all processors: `cluster` says what it
-sees, `balance` (with `participation`, `hot_groups`, `spreading`) which groups go where,
-`relocation` what it asks for and by which protocol, `move_guard` whether a move paid, and
-`manager.manage` puts them in order under a `balance_policy`.
+The distribution manager, which looks at all processors, is in `plait.groups.balance`.
 
 Nothing here imports an engine or reads a clock; `plait.node.adapting` does both.
 """

@@ -29,10 +29,10 @@ from typing import Any, Literal
 from plait.adapt.policy import Policy
 from plait.adapt.strategy import Way, way_to
 from plait.optimize.budget import Budget, Resource, show_memory
-from plait.optimize.candidate import Joins
 from plait.optimize.choose import choose
 from plait.optimize.costs import Costs
 from plait.optimize.model import Cost, Model, bits
+from plait.optimize.search.candidate import Joins
 from plait.optimize.statistics import PROBABILITY, Estimate, Statistics, streams_mask
 from plait.plan.jtree import Node, joins
 from plait.plan.labels import plan_label
@@ -136,7 +136,7 @@ def decide(
     """Stay, learn more, or move to another plan.
 
     >>> from plait.optimize.costs import DEFAULT
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> from plait.plan.jtree import parse_shape
     >>> known = Statistics.of(
     ...     {"a": 2000, "b": 2000, "c": 2000}, joint={"a b": 0.01, "b c": 1e-6}, batch=1.0)

@@ -1,4 +1,4 @@
-"""What the loop did, one event after the other; `plait.files.event_log` keeps them in files.
+"""What the loop did, one event after the other; `plait.node.reports.event_log` keeps them in files.
 
 started      the question, the plan, the policy, the budget and the costs
 compared     plans were compared: what was known, what was decided, and why
@@ -7,7 +7,8 @@ ended        the old plan of a parallel track is gone
 judged       whether a migration paid
 unqualified  no plan fits the budget, and which resource is short
 
-And what the distribution manager did (`plait.adapt.manager`), which is of no single processor:
+And what the distribution manager did (`plait.groups.balance.manager`), which is of no single
+processor:
 
 weighed      loads were compared: what was decided, and why, also why not
 relocated    a move of partition groups was carried out, or given up

@@ -104,7 +104,7 @@ class Verdict:
 def judge(trial: Trial, old: float, tolerance: float) -> Verdict:
     """Compare; `old` is what the model says of the old plan now, in seconds per second.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> from plait.plan.jtree import parse_shape
     >>> old, new = (parse_shape(chain(3), s) for s in ("((a b) c)", "(a (b c))"))
     >>> print(judge(Trial(old, new, 0.0, 0.5, 2.0, seconds=30.0, span=10.0), 1.0, 0.15).reason)

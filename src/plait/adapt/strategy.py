@@ -56,7 +56,7 @@ def way_to(
     a migration has taken beside the states that had to be computed. `running` is what the old plan
     takes per second, if that was measured and is not what the model foresees.
 
-    >>> from plait.optimize.examples import long_chain_model
+    >>> from plait.testing.models import long_chain_model
     >>> from plait.plan.jtree import parse_shape
     >>> model = long_chain_model()
     >>> old, new = (parse_shape(model.query, s) for s in ("(((a b) c) d)", "(a ((b c) d))"))

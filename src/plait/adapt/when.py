@@ -200,7 +200,7 @@ def sample_order(
 ) -> tuple[int, ...]:
     """The streams of a connected set, each after a neighbour; some of them first.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> sample_order(chain(4).graph.neighbours, 0b1111, first=0b0100)
     (2, 1, 0, 3)
     """

@@ -5,15 +5,12 @@ It is longer than others because it is one list: each command with the help of e
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from plait import __version__
-from plait.errors import PlaitError
 
 app = typer.Typer(
     name="plait",
@@ -332,72 +329,6 @@ def replay(
     replay_events(events, option or [], as_json)
 
 
-NameArgument = Annotated[str | None, typer.Argument(metavar="NAME", help="Which one.")]
-ListOption = Annotated[bool, typer.Option("--list", help="Print the names, one per line.")]
-JsonOption = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON.")
-]
-PlotOption = Annotated[
-    Path | None, typer.Option("--plot", metavar="DIR", help="Draw the figure into a directory.")
-]
-SettingOption = Annotated[
-    list[str] | None,
-    typer.Option("--option", "-o", metavar="KEY=VALUE", help="Override a parameter."),
-]
-
-
-@app.command()
-def bench(
-    name: NameArgument = None,
-    list_: ListOption = False,
-    json: JsonOption = None,
-    plot: PlotOption = None,
-    option: SettingOption = None,
-    minutes: Annotated[
-        float | None, typer.Option(metavar="M", help="How long, for those that run for a time.")
-    ] = None,
-    runtime: Annotated[
-        Literal["local", "spark"] | None,
-        typer.Option(help="Where, for those that can run on both; spark: on both."),
-    ] = None,
-) -> None:
-    """Measure Plait, beside its peers."""
-    from plait.cli.measuring import measure
-
-    given = [*(option or []), *([] if minutes is None else [f"minutes={minutes:g}"])]
-    if runtime is not None:
-        given.append(f"runtimes={'local' if runtime == 'local' else 'local,spark'}")
-    measure("bench", name, list_, json, plot, given)
-
-
-@app.command()
-def experiment(
-    name: NameArgument = None,
-    list_: ListOption = False,
-    json: JsonOption = None,
-    plot: PlotOption = None,
-    option: SettingOption = None,
-    all_: Annotated[
-        bool, typer.Option("--all", help="Repeat all of them; --json is then a directory.")
-    ] = False,
-    report: Annotated[
-        bool,
-        typer.Option(
-            "--report", help="Write docs/reproduction.md from the figures in the directory."
-        ),
-    ] = False,
-) -> None:
-    """Repeat an experiment of the papers, or all of them."""
-    from plait.cli.measuring import measure, measure_all
-
-    if (all_ or report) and name is None:
-        measure_all(json, run=all_, report=report)
-        return
-    if all_ or report:
-        raise PlaitError("one experiment, or all of them?", remedy="leave out the name, or --all")
-    measure("experiment", name, list_, json, plot, option or [])
-
-
 @app.command(short_help="Let a stopped query go on with more or fewer processors.")
 def rebalance(
     checkpoint: Annotated[
@@ -508,55 +439,10 @@ def vacuum(
     run_vacuum(table, older_than, dry_run=dry_run)
 
 
-@app.command(short_help="Try to make Plait give a wrong answer.")
-def torture(
-    host: Annotated[
-        Literal[
-            "local",
-            "simulated",
-            "simulated-upgrades",
-            "simulated-sites",
-            "spark",
-            "spark-local",
-            "spark-cluster",
-            "spark-sites",
-        ],
-        typer.Option(help="Where: one process, simulated processors or sites that crash, Spark."),
-    ] = "local",
-    everything: Annotated[
-        bool, typer.Option("--all", help="All of them, one after the other, within that time.")
-    ] = False,
-    seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="How long.")] = 60.0,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="What everything is drawn from; today's date."),
-    ] = None,
-    case: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Run one case again, as it was printed.")
-    ] = None,
-    rows: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Rows of the largest case.")
-    ] = 1_000_000,
-    json: JsonOption = None,
-) -> None:
-    """Try to make Plait give a wrong answer: random queries, data, plans, migrations and crashes.
-
-    Every answer is compared with the definition, or with DuckDB where it is large. A failure is
-    made as small as it gets, and what repeats it is printed.
-    """
-    import datetime
-
-    from plait.cli.torturing import torture as run_torture
-
-    today = int(f"{datetime.datetime.now(datetime.UTC):%Y%m%d}")
-    number = today if seed is None else seed
-    run_torture(host, seconds, number, case, rows, json, everything=everything)
-
-
 @app.command(short_help="Print the folder of the Java that Spark runs on here.")
 def java() -> None:
     """Print the folder of the Java that Spark runs on here: export JAVA_HOME=$(plait java)."""
-    from plait.hosts.spark.java import provide_java
+    from plait.spark.environment.java import provide_java
 
     print(provide_java())
 
@@ -572,93 +458,6 @@ def demo(
     ] = False,
 ) -> None:
     """Show a live join that changes its plan and moves its load, and check its answer."""
-    from plait.cli.demo import show_demo
+    from plait.cli.demo.story import show_demo
 
     show_demo(seconds, seed, local=local)
-
-
-_EXTRAS = {
-    "duckdb": "bench",
-    "matplotlib": "bench",
-    "psutil": "bench",
-    "hypothesis": "torture",
-    "pandas": "spark",
-    "pyspark": "spark",
-    "prometheus_client": "metrics",
-    "starlette": "console",
-    "uvicorn": "console",
-}
-"""What the core does not bring: packages, and the extra of Plait that has them."""
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; the exit code is 0, 1 (a claim failed), 2 (error), 128 + signal."""
-    from plait.cli.show import show_error
-    from plait.cli.signals import Stopped, stoppable
-    from plait.hosts.heap import keep_freed_memory
-
-    keep_freed_memory()
-    usage_error = typer.BadParameter.__base__
-    assert usage_error is not None
-    try:
-        with stoppable(_abandon_drafts):
-            code = app(arguments, prog_name="plait", standalone_mode=False)
-            if sys.stdout is not None:
-                sys.stdout.flush()
-    except PlaitError as error:
-        if os.environ.get("PLAIT_TRACEBACK"):
-            raise
-        show_error(error.message, error.remedy)
-        return 2
-    except ModuleNotFoundError as error:
-        if os.environ.get("PLAIT_TRACEBACK") or str(error.name) not in _EXTRAS:
-            raise
-        extra = _EXTRAS[str(error.name)]
-        show_error(f"this needs {error.name}", f"pip install 'plait[{extra}]' brings it")
-        return 2
-    except (OSError, RecursionError, MemoryError) as error:
-        if os.environ.get("PLAIT_TRACEBACK"):
-            raise
-        _leave_standard_output()
-        show_error(*_limit_of_the_machine(error))
-        return 2
-    except (typer.Abort, KeyboardInterrupt):
-        code = 130
-    except Stopped as stopped:
-        print(f"stopped by {stopped}", file=sys.stderr)
-        return stopped.code
-    except usage_error.__base__ as error:  # type: ignore[misc]  # its type is found at run time
-        remedy = getattr(error, "ctx", None)
-        name = remedy.command_path if remedy is not None else "plait"
-        show_error(error.format_message().rstrip("."), f"{name} --help shows what there is")
-        return 2
-    if code == 130:
-        print("interrupted", file=sys.stderr)
-    return code if isinstance(code, int) else 0
-
-
-def _limit_of_the_machine(error: OSError | RecursionError | MemoryError) -> tuple[str, str]:
-    """What to say when the system cannot go on, where no part of the program knows better."""
-    if isinstance(error, RecursionError):
-        return "something is nested too deeply", "look at the query, the plan and the files given"
-    if isinstance(error, MemoryError):
-        return "there is not enough memory", "give less at once, or run it on a larger machine"
-    reason = error.strerror or str(error)
-    if error.filename is None:
-        return f"standard output cannot be written: {reason}", "check where it goes"
-    return f"{os.fsdecode(error.filename)}: {reason}", "check the path and its permissions"
-
-
-def _leave_standard_output() -> None:
-    """Let what cannot be written go, or Python tries again at its end and complains."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _abandon_drafts() -> None:
-    """Remove the files in the making, if the module that makes them was needed at all."""
-    drafts = sys.modules.get("plait.files.drafts")
-    if drafts is not None:
-        drafts.abandon_drafts()

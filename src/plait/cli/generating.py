@@ -15,10 +15,10 @@ from plait.cli.market import MARKET
 from plait.cli.outputs import make_directory
 from plait.cli.show import say, size
 from plait.errors import OutputExists, PlaitError, did_you_mean
-from plait.files.drafts import Draft, writing
-from plait.files.sinks import file_name
-from plait.workshop.workloads.generate import Format, write_streams
-from plait.workshop.workloads.specs import StreamSpec, distinct_names, specs_from_json
+from plait.machine.drafts import Draft, writing
+from plait.machine.names import file_name
+from plait.testing.streams.generate import Format, write_streams
+from plait.testing.streams.specs import StreamSpec, distinct_names, specs_from_json
 
 PRESETS = {"market": MARKET}
 

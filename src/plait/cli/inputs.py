@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from plait.api import Sql, sql
+from plait.api.question import Sql, sql
 from plait.errors import (
     DuplicateName,
     PlaitError,
@@ -22,12 +22,12 @@ from plait.errors import (
     UnknownStream,
     did_you_mean,
 )
-from plait.files.drafts import FileId, file_id
-from plait.files.sources import EpochSource, Source, check_time, open_source
-from plait.files.sources.bad import DEFAULT_LIMIT
-from plait.files.sources.epoch import UNITS
-from plait.files.sources.files import input_files
-from plait.files.sources.types import parse_type
+from plait.local.sources import EpochSource, Source, check_time, open_source
+from plait.local.sources.bad import DEFAULT_LIMIT
+from plait.local.sources.epoch import UNITS
+from plait.local.sources.files import input_files
+from plait.local.sources.types import parse_type
+from plait.machine.drafts import FileId, file_id
 from plait.plan.routed import Plan
 from plait.plan.text import read_router
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from plait.cli.show import console, moment, on_terminal
-from plait.hosts.local.run import Execution
+from plait.local.run import Execution
 
 Watch = Callable[[], None]
 

@@ -12,13 +12,13 @@ import pyarrow as pa
 from plait.adapt.events import Event
 from plait.cli.show import aligned, cell, count, say
 from plait.errors import PlaitError
-from plait.files.drafts import Draft, FileId, writing
-from plait.files.event_log import write_events
-from plait.files.sinks import EXTENSIONS, FileSink, Sink, late_paths
-from plait.files.sources import Source
-from plait.files.sources.bad import BAD_ROWS_SCHEMA, bad_rows_batch
-from plait.hosts.local.replay import Order
-from plait.hosts.local.run import late_schema
+from plait.local.replay import Order
+from plait.local.run import late_schema
+from plait.local.sinks import EXTENSIONS, FileSink, Sink, late_paths
+from plait.local.sources import Source
+from plait.local.sources.bad import BAD_ROWS_SCHEMA, bad_rows_batch
+from plait.machine.drafts import Draft, FileId, writing
+from plait.node.reports.event_log import write_events
 from plait.query.query import Query
 
 PREVIEW_ROWS = 10

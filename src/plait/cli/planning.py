@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from plait.api import Sql, sql
+from plait.api.question import Sql, sql
 from plait.cli.inputs import Inputs, per_stream, read_text, too_deep
 from plait.cli.show import console, on_terminal, say
 from plait.errors import StatisticsError
-from plait.files.drafts import writing
+from plait.machine.drafts import writing
 from plait.optimize.costs import costs_path, save
 from plait.optimize.statistics import read_statistics
 
@@ -71,7 +71,7 @@ def _asked(inputs: Inputs, limits: Limits) -> Sql:
 
 
 def _schemas(columns: object, where: str) -> dict[str, pa.Schema]:
-    from plait.files.sources.types import parse_type
+    from plait.local.sources.types import parse_type
 
     if not isinstance(columns, Mapping) or not all(
         isinstance(c, Mapping) for c in columns.values()
@@ -88,7 +88,7 @@ def _schemas(columns: object, where: str) -> dict[str, pa.Schema]:
 
 def calibrate(out: Path | None, repeats: int) -> None:
     """Measure what operations cost here, show it and keep it."""
-    from plait.hosts.local.calibrate import calibrate as measure
+    from plait.local.calibrate import calibrate as measure
 
     path = out or costs_path()
     with console(stderr=True).status("measuring") as status:

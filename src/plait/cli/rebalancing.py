@@ -11,15 +11,15 @@ from plait.errors import MissingRequirement
 
 def rebalance(checkpoint: str, processors: int, output: str) -> None:
     """Divide the state of a stopped query anew."""
-    from plait.hosts.spark import java
-    from plait.hosts.spark.connect import refuse_remote
+    from plait.spark.environment import java
+    from plait.spark.environment.connect import refuse_remote
 
     refuse_remote("plait rebalance")
     if problem := java.missing():
         raise MissingRequirement(problem, remedy="install a Java runtime, version 17 or 21")
-    from plait.hosts.spark.rebalance import checked_place
-    from plait.hosts.spark.rebalance import rebalance as divide
-    from plait.hosts.spark.session import local_session
+    from plait.spark.balance.rebalance import checked_place
+    from plait.spark.balance.rebalance import rebalance as divide
+    from plait.spark.environment.session import local_session
 
     checked_place(checkpoint)  # before Spark starts, which takes some seconds
     with tempfile.TemporaryDirectory(prefix="plait-rebalance-") as scratch:

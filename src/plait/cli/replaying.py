@@ -13,8 +13,8 @@ from plait.adapt.replay import Replayed, replay, started, summary
 from plait.cli.inputs import reading
 from plait.cli.show import aligned, count, say
 from plait.errors import PolicyError, SourceError
-from plait.files.drafts import write_whole
-from plait.files.event_log import read_events
+from plait.machine.drafts import write_whole
+from plait.node.reports.event_log import read_events
 from plait.plan.labels import plan_label
 
 

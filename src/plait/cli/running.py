@@ -8,7 +8,7 @@ from plait.cli.inputs import Inputs
 from plait.cli.live import progress, waiting
 from plait.cli.outputs import Outputs, Preview, RunOptions, distinct
 from plait.cli.show import aligned, count, say, size
-from plait.hosts.local.run import Execution
+from plait.local.run import Execution
 from plait.plan.jtree import Join, Leaf
 from plait.plan.labels import plan_label
 from plait.plan.routed import Plan

@@ -9,7 +9,7 @@ from plait.cli.show import say
 from plait.errors import OutputExists
 
 if TYPE_CHECKING:
-    from plait.dashboard.contents import Watching
+    from plait.dashboard.reading.contents import Watching
 
 
 def serve_console(checkpoint: str, port: int, *, control: bool) -> None:
@@ -24,8 +24,8 @@ def serve_console(checkpoint: str, port: int, *, control: bool) -> None:
 
 def write_report(checkpoint: str, out: Path, *, overwrite: bool) -> None:
     """Write the report of all joins of a checkpoint into one file."""
-    from plait.dashboard.single_file import report_page
-    from plait.files.drafts import write_whole
+    from plait.dashboard.pages.single_file import report_page
+    from plait.machine.drafts import write_whole
 
     if out.exists() and not overwrite:
         raise OutputExists(f"{out} exists", remedy="give another name, or --overwrite")
@@ -39,9 +39,9 @@ def write_report(checkpoint: str, out: Path, *, overwrite: bool) -> None:
 
 def _watchers(checkpoint: str, *, control: bool = False) -> list[Watching]:
     """What reads a checkpoint, in the file system or in an object store."""
-    from plait.dashboard.contents import watch_checkpoint
-    from plait.dashboard.mirror import watch_remote
-    from plait.files.stores import is_remote
+    from plait.dashboard.reading.contents import watch_checkpoint
+    from plait.dashboard.reading.mirror import watch_remote
+    from plait.machine.stores import is_remote
 
     if is_remote(checkpoint):
         return watch_remote(checkpoint, control=control)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from plait.cli.show import say
 from plait.errors import CheckpointMismatch
-from plait.node.upgrade import REFUSED
+from plait.node.durable.upgrade import REFUSED
 
 
 def upgrade(checkpoint: str, *, dry_run: bool) -> None:
     """Say what changes of a question mean, and agree to them."""
-    from plait.hosts.spark.upgrades import agree, is_agreed, wishes_in
+    from plait.spark.checkpoint.upgrades import agree, is_agreed, wishes_in
 
     wishes = wishes_in(checkpoint)
     for name, (_, wish) in wishes.items():

@@ -7,7 +7,7 @@ from plait.cli.show import say
 
 def vacuum(table: str, older_than: str, *, dry_run: bool) -> None:
     """Remove old files that no version of the table names, and say which."""
-    from plait.files.delta_vacuum import vacuum as remove
+    from plait.spark.io.delta_vacuum import vacuum as remove
 
     found = remove(table, older_than, dry_run=dry_run)
     for name in found:

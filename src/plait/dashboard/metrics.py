@@ -18,9 +18,9 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from plait.dashboard.contents import Contents, Watching, refreshed
-from plait.dashboard.load_view import load_view
-from plait.node.report import Report
+from plait.dashboard.pages.load_view import load_view
+from plait.dashboard.reading.contents import Contents, Watching, refreshed
+from plait.node.reports.report import Report
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _LABELS = ("join", "query")

@@ -32,9 +32,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from plait.dashboard.access import HEADERS, Keys, judge
-from plait.dashboard.contents import Contents, Watching, refreshed
 from plait.dashboard.metrics import CONTENT_TYPE, exposition
-from plait.dashboard.pages import (
+from plait.dashboard.pages.preview import preview
+from plait.dashboard.pages.whole import (
     ConsoleSite,
     Form,
     control_page,
@@ -44,10 +44,10 @@ from plait.dashboard.pages import (
     processors_page,
     refused_page,
 )
-from plait.dashboard.preview import preview
+from plait.dashboard.reading.contents import Contents, Watching, refreshed
 from plait.errors import PlaitError
-from plait.hosts.spark.plan_requests import PlanRequests
-from plait.node.requests import PlanRequest
+from plait.node.reports.requests import PlanRequest
+from plait.spark.control.plan_requests import PlanRequests
 
 _EVERY = 0.5
 """Seconds between two looks at the files."""

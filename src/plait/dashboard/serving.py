@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from plait.dashboard.access import is_here
-from plait.dashboard.contents import Watcher, Watching
-from plait.dashboard.mirror import watch_remote
+from plait.dashboard.reading.contents import Watcher, Watching
+from plait.dashboard.reading.mirror import watch_remote
 from plait.errors import MissingRequirement, SourceError
-from plait.hosts.spark.control import Control
-from plait.hosts.spark.joins import joins_of
+from plait.spark.control.directory import Control
+from plait.spark.control.joins import joins_of
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment

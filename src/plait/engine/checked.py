@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plait.engine.counters import OperatorCounters
-from plait.engine.ingest import Arrivals
-from plait.engine.slices import Slice
+from plait.engine.intake.ingest import Arrivals
+from plait.engine.intake.slices import Slice
 from plait.engine.states import CombinedState, Tuples
 from plait.engine.tactic import Tactic
 from plait.engine.tactics.operators import Operator

@@ -31,7 +31,7 @@ from plait.engine.checked import Checked
 from plait.engine.counters import OperatorCounters, StateSize
 from plait.engine.flags import Flags
 from plait.engine.held import Held
-from plait.engine.ingest import Admitted, Arrivals
+from plait.engine.intake.ingest import Admitted, Arrivals
 from plait.engine.memory_limit import check_memory
 from plait.engine.probe import length
 from plait.engine.purging import Purge

@@ -58,7 +58,7 @@ def lemma_cutoff(
 
     `others` are the streams of each other input, and the largest earliest time of what entered it.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> query = chain(3)
     >>> query.bounds.uniform
     10000000

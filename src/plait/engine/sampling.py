@@ -56,7 +56,7 @@ def sample(
     They are drawn from the `newest` share of each window, but from the `least` newest rows at
     least: what came last says most about what comes next.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> sample(Windows(chain(2), {}), [0, 1], rows=100, seed=1)
     [Evidence(gathered=frozenset({0}), target=frozenset({1}), pairs=0.0, matches=0.0)]
     """

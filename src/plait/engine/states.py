@@ -21,9 +21,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from plait.engine.codes import stored_type
 from plait.engine.columns import PayloadColumn, fixed_array, payload_column
-from plait.engine.ingest import Arrivals, derived_from_key, derived_from_time, payload_columns
+from plait.engine.intake.codes import stored_type
+from plait.engine.intake.ingest import (
+    Arrivals,
+    derived_from_key,
+    derived_from_time,
+    payload_columns,
+)
 from plait.kernels.gather import take, widen
 from plait.kernels.jit import Array, Bytes, Ints, Positions
 from plait.kernels.memory import HEAP, Memory, Saved

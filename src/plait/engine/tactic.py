@@ -30,8 +30,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from plait.engine.counters import OperatorCounters
-from plait.engine.ingest import Arrivals
-from plait.engine.slices import Slice
+from plait.engine.intake.ingest import Arrivals
+from plait.engine.intake.slices import Slice
 from plait.engine.states import CombinedState, Tuples
 from plait.kernels.jit import Positions
 from plait.kernels.memory import Saved

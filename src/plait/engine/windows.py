@@ -12,15 +12,15 @@ from itertools import chain
 
 import pyarrow as pa
 
-from plait.engine.codes import CodeBook
 from plait.engine.counters import StateSize
-from plait.engine.ingest import Admitted, Arrivals, Ingest
+from plait.engine.intake.codes import CodeBook
+from plait.engine.intake.ingest import Admitted, Arrivals, Ingest
+from plait.engine.intake.pending import Pending
+from plait.engine.intake.slices import Slice, cut
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.output import ResultRows
-from plait.engine.pending import Pending
 from plait.engine.purging import Purge, check_purge
-from plait.engine.slices import Slice, cut
 from plait.engine.states import BaseWindow, State
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.kernels.jit import Ints
 from plait.kernels.memory import HEAP, Memory, Saved
 from plait.query.query import Query

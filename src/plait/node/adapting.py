@@ -38,10 +38,10 @@ from plait.adapt.told import (
 )
 from plait.adapt.when import slow, usually
 from plait.engine.driver import Engine
-from plait.engine.ingest import Arrivals
+from plait.engine.intake.ingest import Arrivals
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.monitor import Watch
 from plait.engine.sampling import sample
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.node.pieces import Piece, pieces
 from plait.plan.jtree import Join, Leaf
 from plait.plan.migration import Migration

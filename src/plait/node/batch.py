@@ -9,14 +9,14 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from plait.engine.times import BEFORE_ALL_TIMES
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.errors import SourceError, TableChanged
+from plait.groups.routing.packets import Packet, rows_by_group
+from plait.groups.routing.rows import decode_rows
+from plait.groups.routing.table import Table
 from plait.kernels.jit import Ints
-from plait.node.report import add
+from plait.node.reports.report import add
 from plait.query.query import Query
-from plait.route.packets import Packet, rows_by_group
-from plait.route.rows import decode_rows
-from plait.route.table import Table
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
 

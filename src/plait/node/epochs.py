@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from plait.errors import SourceError
-from plait.node.sealed import sealed, unsealed
+from plait.machine.sealed import sealed, unsealed
 from plait.plan.jtree import Node
 from plait.plan.migration import Strategy
 from plait.plan.serde import from_dict, to_dict
@@ -45,7 +45,7 @@ class Epoch:
     def to_json(self) -> str:
         """For a file.
 
-        >>> from plait.plan.examples import clique
+        >>> from plait.testing.examples import clique
         >>> from plait.plan.jtree import mjoin
         >>> epoch = Epoch(1, mjoin(clique(3)), origin="a1")
         >>> Epoch.from_json(epoch.to_json(), clique(3)) == epoch

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from plait.engine.times import BEFORE_ALL_TIMES
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.query.names import quoted
 from plait.query.query import Query
 
@@ -52,7 +52,7 @@ def far_ahead_after(
     `before` and `after` are the newest event times of all streams, `rows` and `late` what came in
     the batch.
 
-    >>> from plait.plan.examples import clique
+    >>> from plait.testing.examples import clique
     >>> far_ahead_after(clique(2), {}, [5, 5], [9, 9 * _YEAR], {"b": 1}, {})
     {'b': FarAhead(by=284012567999991, rows=0, late=0)}
     """

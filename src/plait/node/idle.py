@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plait.engine.times import BEFORE_ALL_TIMES
-from plait.engine.watermarks import own_watermarks
+from plait.engine.intake.times import BEFORE_ALL_TIMES
+from plait.engine.intake.watermarks import own_watermarks
 from plait.query.query import Stream
 
 

@@ -29,25 +29,26 @@ import pyarrow as pa
 from plait.adapt.policy import Policy
 from plait.adapt.setting import Setting
 from plait.adapt.strategy import Way
-from plait.engine.admission import AHEAD, LATE, NO_TIME, NULL_KEY
 from plait.engine.driver import Engine
-from plait.engine.ingest import Admitted, Arrivals
+from plait.engine.intake.admission import AHEAD, LATE, NO_TIME, NULL_KEY
+from plait.engine.intake.ingest import Admitted, Arrivals
+from plait.engine.intake.times import BEFORE_ALL_TIMES
+from plait.engine.intake.watermarks import watermarks_of
 from plait.engine.migrate.strategy import check_request, migrate
 from plait.engine.purging import Purge
-from plait.engine.times import BEFORE_ALL_TIMES
-from plait.engine.watermarks import watermarks_of
 from plait.engine.windows import Windows
 from plait.errors import PlaitError
 from plait.kernels.memory import HEAP, Memory
+from plait.machine.clock import Clock
 from plait.node.adapting import Adapting, unwatched
 from plait.node.batch import Aside, Batch
 from plait.node.choosing import way_for
+from plait.node.durable.header import Header, stored_plan
 from plait.node.epochs import Epoch
 from plait.node.far_ahead import far_ahead_after
-from plait.node.header import Header, stored_plan
 from plait.node.idle import followed
-from plait.node.report import Report, add
-from plait.node.work import Tally, held
+from plait.node.reports.report import Report, add
+from plait.node.reports.work import Tally, held
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.jtree import Join, Leaf
@@ -55,16 +56,6 @@ from plait.plan.migration import Migration, ResultOrder, Strategy
 from plait.plan.routed import Plan
 from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """A host's clocks. They measure how long things take, and nothing else."""
-
-    wall: Callable[[], float]
-    """Seconds."""
-    cpu: Callable[[], float]
-    """Seconds of work of this thread."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from plait.adapt.setting import Setting
 from plait.engine.driver import Engine
-from plait.engine.ingest import Arrivals
-from plait.engine.slices import as_batches, cut, cut_rows
+from plait.engine.intake.ingest import Arrivals
+from plait.engine.intake.slices import as_batches, cut, cut_rows
 
 _GROWTH = 12.0
 """How many times faster than with the rows so far a state may grow with those of a piece, before

@@ -8,7 +8,7 @@ before it.
 and kind, and the header. The engine in memory is a cache of it and is used only when its token is
 the header's; otherwise it is rebuilt from the segments. A batch that fails half-way leaves no
 engine behind, or one whose token no header has. Partition groups come and go between two batches
-(`plait.node.moving`): rows that arrive are stored before the batch is joined.
+(`plait.groups.moves.moving`): rows that arrive are stored before the batch is joined.
 
 *Cost.* A batch writes its own rows and a header of constant size, and removes the segments that
 have expired. Rebuilding costs the live windows.
@@ -27,33 +27,25 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from plait.engine.times import BEFORE_ALL_TIMES, event_times
-from plait.engine.watermarks import watermarks_of
+from plait.engine.intake.times import BEFORE_ALL_TIMES, event_times
+from plait.engine.intake.watermarks import watermarks_of
 from plait.errors import CheckpointDamaged
+from plait.groups.moves.carrier import RESTORE, Carrier, Stored, looked_through
+from plait.groups.moves.lanes import FLAGGED, PLAIN, TAKEN_IN, kind_of, lane_of, stream_of
+from plait.groups.moves.moving import Entered, enter
+from plait.groups.moves.transfer import NOWHERE, Transfers
+from plait.groups.routing.routing import Routing
+from plait.groups.routing.rows import encode_rows, gathered
+from plait.groups.routing.table import Table
+from plait.machine.clock import Clock
 from plait.node.batch import Aside, Batch, check_table
-from plait.node.carrier import RESTORE, Carrier, Stored, looked_through
-from plait.node.contract import Contract
+from plait.node.durable.contract import Contract
+from plait.node.durable.header import Header
+from plait.node.durable.store import Engines, Live, Store
+from plait.node.durable.upgrade import changes, check_contract, cutoffs_before, watermarks_before
 from plait.node.epochs import Epoch
-from plait.node.header import Header
-from plait.node.moving import Entered, enter
-from plait.node.node import Clock, Node, Setup
-from plait.node.report import Report, added, plus
-from plait.node.store import (
-    FLAGGED,
-    PLAIN,
-    TAKEN_IN,
-    Engines,
-    Live,
-    Store,
-    kind_of,
-    lane_of,
-    stream_of,
-)
-from plait.node.transfer import NOWHERE, Transfers
-from plait.node.upgrade import changes, check_contract, cutoffs_before, watermarks_before
-from plait.route.routing import Routing
-from plait.route.rows import encode_rows, gathered
-from plait.route.table import Table
+from plait.node.node import Node, Setup
+from plait.node.reports.report import Report, added, plus
 from plait.tuning import Tuning
 
 

@@ -1,4 +1,5 @@
-"""Which plan to run: statistics, the cost model, and one algorithm per file.
+"""Which plan to run: statistics, the cost model, and one algorithm per file in `search`.
 
-`choose.py` is the short file that shows the order in which the algorithms are tried, and why.
+`choose` is the short file that shows the order in which the algorithms are tried, and why. Nothing
+here runs a plan; costs are measured elsewhere and passed in.
 """

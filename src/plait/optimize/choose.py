@@ -15,12 +15,12 @@
 from __future__ import annotations
 
 from plait.optimize.budget import Budget
-from plait.optimize.candidate import Candidate, Joins
-from plait.optimize.layer_one import best_binary, best_mjoin
 from plait.optimize.outcome import Attempt, Outcome, conclude
-from plait.optimize.pareto import pareto_finder
-from plait.optimize.state_removal import removals
-from plait.optimize.two_layer import two_layer
+from plait.optimize.search.candidate import Candidate, Joins
+from plait.optimize.search.layer_one import best_binary, best_mjoin
+from plait.optimize.search.pareto import pareto_finder
+from plait.optimize.search.state_removal import removals
+from plait.optimize.search.two_layer import two_layer
 
 FEW_STREAMS = 7
 """Up to so many the frontier is always asked: some hundredths of a second."""
@@ -32,7 +32,7 @@ PROOF_SECONDS = 5.0
 def choose(joins: Joins, budget: Budget) -> Outcome:
     """The plan to run under a budget, or why there is none.
 
-    >>> from plait.optimize.examples import long_chain_model
+    >>> from plait.testing.models import long_chain_model
     >>> joins = Joins(long_chain_model())
     >>> outcome = choose(joins, Budget(cpu=0.2, memory=2000, unit="tuples"))
     >>> outcome.answer, str(joins.plan(outcome.plan)), outcome.chosen.algorithm

@@ -42,7 +42,7 @@ def value_bytes(type_: pa.DataType) -> int:
 def payload_bytes(query: Query, stream: int) -> int:
     """Bytes of the columns that a base window keeps beside times and keys.
 
-    >>> from plait.plan.examples import trades_quotes_news as query
+    >>> from plait.testing.examples import trades_quotes_news as query
     >>> payload_bytes(query, 0)
     40
     """

@@ -268,7 +268,7 @@ class Prediction:
 def height(plan: Node) -> int:
     """The levels of joins.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> from plait.plan.jtree import parse_shape
     >>> [height(parse_shape(chain(4), s)) for s in ("(a b c d)", "((a b) (c d))", "(((a b) c) d)")]
     [1, 2, 3]
@@ -292,7 +292,7 @@ def predict(
     purges by watermarks drops a combination with its oldest tuple.
 
     >>> from plait.optimize.costs import PAPER
-    >>> from plait.optimize.examples import long_chain_model
+    >>> from plait.testing.models import long_chain_model
     >>> from plait.plan.jtree import parse_shape
     >>> model = long_chain_model()
     >>> old, new = (parse_shape(model.query, s) for s in ("(((a b) c) d)", "(a ((b c) d))"))
@@ -335,7 +335,7 @@ def parallel_bytes(model: Model, old: Node, new: Node) -> float:
     These are the combined states of the new plan, which are never shared while both plans run, and
     the indexes that the base windows do not have yet.
 
-    >>> from plait.optimize.examples import long_chain_model
+    >>> from plait.testing.models import long_chain_model
     >>> from plait.plan.jtree import parse_shape
     >>> model = long_chain_model()
     >>> deep, flat = (parse_shape(model.query, s) for s in ("(((a b) c) d)", "(a b c d)"))

@@ -125,7 +125,7 @@ class Model:
     """The costs of one query under given statistics.
 
     >>> from plait.optimize.costs import PAPER
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> from plait.plan.jtree import mjoin
     >>> known = Statistics.of({"a": 20, "b": 20, "c": 20}, {"a.a = b.a": 0.05, "b.b = c.b": 0.5})
     >>> model = Model(chain(3), known, PAPER)

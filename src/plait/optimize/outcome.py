@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from plait.optimize.budget import Budget
-from plait.optimize.candidate import Candidate, Joins, kind
 from plait.optimize.model import Cost
+from plait.optimize.search.candidate import Candidate, Joins, kind
 
 Answer = Literal["mjoin", "binary tree", "jtree", "none"]
 
@@ -58,7 +58,7 @@ def floor(joins: Joins) -> Cost:
 
     Each keeps the windows of the streams, with an index each, and finds each result once.
 
-    >>> from plait.optimize.examples import chain_model
+    >>> from plait.testing.models import chain_model
     >>> joins = Joins(chain_model())
     >>> floor(joins).tuples == joins.mjoin().cost.tuples
     True

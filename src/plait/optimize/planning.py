@@ -8,11 +8,11 @@ from typing import Any
 
 from plait.errors import NoQualifiedPlan
 from plait.optimize.budget import Budget, show_memory
-from plait.optimize.candidate import Joins, kind
 from plait.optimize.choose import choose
 from plait.optimize.costs import DEFAULT, Costs
 from plait.optimize.model import Cost, Model
 from plait.optimize.outcome import Attempt, Outcome
+from plait.optimize.search.candidate import Joins, kind
 from plait.optimize.statistics import Statistics
 from plait.plan.explain import explain
 from plait.plan.jtree import Join, Leaf, Node
@@ -131,7 +131,7 @@ def plan_query(
 ) -> Planned:
     """Choose a plan.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> known = Statistics.of({"a": 20, "b": 20, "c": 500}, {"a.a = b.a": 0.001, "b.b = c.b": 0.1})
     >>> str(plan_query(chain(3), known).plan)
     '((a b) c)'

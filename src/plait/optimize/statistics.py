@@ -232,7 +232,7 @@ class Resolved:
 def resolve(query: Query, statistics: Statistics) -> Resolved:
     """The statistics by index, checked against the query, with assumptions for what is missing.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> found = resolve(chain(3), Statistics.of({"a": 20, "b": 20}, {"a.a = b.a": 0.1}))
     >>> found.rates
     (20.0, 20.0, 20.0)

@@ -42,7 +42,7 @@ class Box:
 def boxes(query: Query, old: Node, new: Node) -> tuple[Box, ...]:
     """The boxes to replace, from the root down; none if the plans do the same.
 
-    >>> from plait.plan.examples import clique
+    >>> from plait.testing.examples import clique
     >>> from plait.plan.jtree import parse_shape
     >>> query = clique(4)
     >>> plans = [parse_shape(query, shape) for shape in ("(((a b) c) d)", "((a (b c)) d)")]

@@ -130,7 +130,7 @@ class PlanDiff:
 def diff(query: Query, old: Node, new: Node) -> PlanDiff:
     """What becomes of each state, and which probe orders change, when `new` replaces `old`.
 
-    >>> from plait.plan.examples import clique
+    >>> from plait.testing.examples import clique
     >>> from plait.plan.jtree import parse_shape
     >>> query = clique(3)
     >>> print(diff(query, parse_shape(query, "((a b) c)"), parse_shape(query, "(a (b c))")))

@@ -37,7 +37,7 @@ def explain(query: Query, plan: Plan, notes: Notes | None = None) -> str:
     `notes` adds a remark (say, an estimated cost) to the operators and windows with these stream
     sets; one for a stream set that the plan does not have is left out.
 
-    >>> from plait.plan.examples import clique
+    >>> from plait.testing.examples import clique
     >>> from plait.plan.jtree import mjoin
     >>> print(explain(clique(2), mjoin(clique(2)), {frozenset("ab"): "3 rows/s"}))
     query

@@ -94,7 +94,7 @@ Node = Leaf | Join
 def joins(node: Node) -> Iterator[Join]:
     """Every join of the tree, children before parents, left to right.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> [str(join) for join in joins(parse_shape(chain(4), "((a b) (c d))"))]
     ['(a b)', '(c d)', '((a b) (c d))']
     """
@@ -107,7 +107,7 @@ def joins(node: Node) -> Iterator[Join]:
 def preorder(node: Node) -> Iterator[Join]:
     """Every join of the tree, parents before children, left to right.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> [str(join) for join in preorder(parse_shape(chain(4), "((a b) (c d))"))]
     ['((a b) (c d))', '(a b)', '(c d)']
     """
@@ -123,7 +123,7 @@ def joined(query: Query, children: Sequence[Node]) -> Join:
     Among the children that share a key with what is gathered so far, the one with the tightest
     time bounds is probed first, then the leftmost.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> joined(chain(3), [Leaf("a"), Leaf("b"), Leaf("c")]).orders
     ((1, 2), (0, 2), (1, 0))
     """
@@ -156,7 +156,7 @@ def _looseness(query: Query, left: set[int], right: frozenset[int]) -> int:
 def mjoin(query: Query) -> Join:
     """The plan without intermediate states: one join of all streams.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> str(mjoin(chain(3)))
     '(a b c)'
     """
@@ -169,7 +169,7 @@ def parse_shape(query: Query, text: str) -> Node:
     `((a b) c)` joins a with b and the result with c; `(a b c)` is an mjoin. A stream whose name is
     no plain word stands in backquotes.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> parse_shape(chain(3), "((a b) c)").streams
     ('a', 'b', 'c')
     """
@@ -218,7 +218,7 @@ def parse_shape(query: Query, text: str) -> Node:
 def check_plan(query: Query, plan: Node) -> None:
     """Refuse a plan that does not run this query, naming the difference.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> check_plan(chain(3), Join((Leaf("a"), Leaf("b")), ((1,), (0,))))
     Traceback (most recent call last):
     plait.errors.PlanError: the plan (a b) lacks the stream 'c'

@@ -15,7 +15,7 @@ from plait.query.query import Query
 def class_texts(query: Query) -> tuple[str, ...]:
     """Each key class as the equality it stands for.
 
-    >>> from plait.plan.examples import trades_quotes_news
+    >>> from plait.testing.examples import trades_quotes_news
     >>> class_texts(trades_quotes_news)
     ('trades.sym = quotes.sym = news.sym',)
     """
@@ -25,7 +25,7 @@ def class_texts(query: Query) -> tuple[str, ...]:
 def class_labels(query: Query) -> tuple[str, ...]:
     """Each key class by the column names in it, or by its whole text where those are not unique.
 
-    >>> from plait.plan.examples import chain, trades_quotes_news
+    >>> from plait.testing.examples import chain, trades_quotes_news
     >>> class_labels(trades_quotes_news), class_labels(chain(3))
     (('sym',), ('a', 'b'))
     """
@@ -43,7 +43,7 @@ def class_labels(query: Query) -> tuple[str, ...]:
 def state_label(query: Query, streams: Iterable[int]) -> str:
     """A state by its streams, in the order of their indexes.
 
-    >>> from plait.plan.examples import trades_quotes_news
+    >>> from plait.testing.examples import trades_quotes_news
     >>> state_label(trades_quotes_news, {1, 0})
     'trades⋈quotes'
     """
@@ -68,7 +68,7 @@ def plan_label(plan: Node) -> str:
     """A plan by its shape and, where a tuple has a choice of ways, by the way it takes.
 
     >>> from plait.plan.jtree import parse_shape
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> plan_label(parse_shape(chain(3), "((a b) c)")), plan_label(parse_shape(chain(3), "(a b c)"))
     ('((a b) c)', '(a b c) by a-b-c, b-a-c, c-b-a')
     """

@@ -3,7 +3,7 @@
 Lines and texts have the colour of the text around them, so the picture suits light and dark pages.
 Its title says the same in words, for those who do not see it.
 
->>> from plait.plan.examples import clique
+>>> from plait.testing.examples import clique
 >>> from plait.plan.jtree import parse_shape
 >>> picture = plan_svg(parse_shape(clique(3), "((a b) c)"))
 >>> picture[:4], "<title>plan ((a b) c)</title>" in picture, picture.count("⋈")
@@ -71,7 +71,7 @@ def plan_svg(plan: Plan) -> str:
 def probe_orders(join: Join) -> list[str]:
     """What a new tuple of each input does.
 
-    >>> from plait.plan.examples import clique
+    >>> from plait.testing.examples import clique
     >>> from plait.plan.jtree import mjoin
     >>> probe_orders(mjoin(clique(3)))
     ['a → b → c', 'b → a → c', 'c → a → b']

@@ -36,7 +36,7 @@ class ProbeStep:
 def stream_set(query: Query, node: Node) -> frozenset[int]:
     """The indexes of the streams below a node, which is what identifies its state.
 
-    >>> from plait.plan.examples import trades_quotes_news as query
+    >>> from plait.testing.examples import trades_quotes_news as query
     >>> from plait.plan.jtree import parse_shape
     >>> sorted(stream_set(query, parse_shape(query, "(trades quotes news)")))
     [0, 1, 2]
@@ -47,7 +47,7 @@ def stream_set(query: Query, node: Node) -> frozenset[int]:
 def steps(query: Query, join: Join, child: int) -> tuple[ProbeStep, ...]:
     """The probes that a new tuple of a child makes, in order.
 
-    >>> from plait.plan.examples import trades_quotes_news as query
+    >>> from plait.testing.examples import trades_quotes_news as query
     >>> from plait.plan.jtree import mjoin
     >>> for step in steps(query, mjoin(query), 0):
     ...     print(step)
@@ -72,7 +72,7 @@ def _steps(query: Query, graph: JoinGraph, join: Join, child: int) -> tuple[Prob
 def decided(query: Query, left: frozenset[int], right: frozenset[int]) -> tuple[int, ...]:
     """The residuals that two sets of streams decide together but neither alone, by index.
 
-    >>> from plait.plan.examples import trades_quotes_news as query
+    >>> from plait.testing.examples import trades_quotes_news as query
     >>> decided(query, frozenset({0}), frozenset({1}))
     (0,)
     """
@@ -87,7 +87,7 @@ def decided(query: Query, left: frozenset[int], right: frozenset[int]) -> tuple[
 def on_arrival(query: Query, stream: int) -> tuple[int, ...]:
     """The residuals that a tuple of a stream must satisfy to be stored at all, by index.
 
-    >>> from plait.plan.examples import trades_quotes_news as query
+    >>> from plait.testing.examples import trades_quotes_news as query
     >>> on_arrival(query, 0), on_arrival(query, 2)
     ((1,), ())
     """
@@ -100,7 +100,7 @@ def indexes(query: Query, plan: Node) -> dict[frozenset[int], tuple[tuple[int, .
 
     The root has no state and so no entry; children come before parents, left to right.
 
-    >>> from plait.plan.examples import trades_quotes_news as query
+    >>> from plait.testing.examples import trades_quotes_news as query
     >>> from plait.plan.jtree import parse_shape
     >>> for state, by in indexes(query, parse_shape(query, "((trades quotes) news)")).items():
     ...     print(sorted(state), by)

@@ -41,7 +41,7 @@ Given = Plan | str | Mapping[str, object] | None
 def read_plan(query: Query, given: Given, choose: Callable[[Query], Plan] = mjoin) -> Plan:
     """The plan that was given, checked against the query; `choose` decides if none was.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> str(read_plan(chain(3), "((a b) c)")), str(read_plan(chain(3), "Teddies"))
     ('((a b) c)', 'teddies (ordered)')
     >>> str(read_plan(chain(3), None)), str(read_plan(chain(3), "mjoin"))
@@ -67,7 +67,7 @@ def read_plan(query: Query, given: Given, choose: Callable[[Query], Plan] = mjoi
 def read_tree(query: Query, given: Given) -> Node:
     """Like `read_plan`, where only a tree of joins will do.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> read_tree(chain(3), "eddies")
     Traceback (most recent call last):
     plait.errors.PlanError: eddies (lottery) is no tree of joins; give one such as "((a b) c)"

@@ -12,7 +12,7 @@ from plait.query.query import Query
 def difference(one: Query, other: Query) -> str:
     """What one query has and the other has not, part by part; empty if they ask the same.
 
-    >>> from plait.plan.examples import keyed
+    >>> from plait.testing.examples import keyed
     >>> print(difference(keyed("x", "x"), keyed("x", "x", width=5_000_000)))
     bounds all within 10 s instead of all within 5 s
     """

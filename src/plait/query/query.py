@@ -457,7 +457,7 @@ def _check_select(query: Query) -> None:
 def narrowed(query: Query) -> Query:
     """The same query over streams with only the columns that it reads.
 
-    >>> from plait.plan.examples import trades_quotes_news
+    >>> from plait.testing.examples import trades_quotes_news
     >>> [len(s.fields) for s in narrowed(trades_quotes_news).streams]
     [4, 4, 3]
     """

@@ -57,7 +57,7 @@ _READ = Reader(QueryError)
 def query_to_dict(query: Query) -> dict[str, object]:
     """The query with its version, in the types of JSON.
 
-    >>> from plait.plan.examples import trades_quotes_news as query
+    >>> from plait.testing.examples import trades_quotes_news as query
     >>> query_to_dict(query)["equalities"][0]
     {'left': ['trades', 'sym'], 'right': ['quotes', 'sym']}
     """
@@ -78,7 +78,7 @@ def query_to_dict(query: Query) -> dict[str, object]:
 def query_from_dict(data: object, *, theta: bool = False) -> Query:
     """The query in what `query_to_dict` returned; `theta` as for `make_query`.
 
-    >>> from plait.plan.examples import trades_quotes_news as query
+    >>> from plait.testing.examples import trades_quotes_news as query
     >>> query_from_dict(query_to_dict(query)) == query
     True
     >>> query_from_dict({"version": 1, "streams": []})

@@ -14,12 +14,12 @@ from plait.engine.migrate.moving_state import all_tuples, move_state
 from plait.engine.states import CombinedState
 from plait.engine.tactics.tree import TreeTactic
 from plait.errors import MemoryExceeded
-from plait.hosts.local.host import LocalRun
 from plait.kernels.ring import first_positions, ids_of
+from plait.local.host import LocalRun
 from plait.plan.jtree import parse_shape
 from plait.query.query import Query
-from plait.workshop.oracle.checksum import checksum
-from plait.workshop.workloads.keyed import keyed_query, keyed_tables
+from plait.testing.oracle.checksum import checksum
+from plait_lab.workloads.keyed import keyed_query, keyed_tables
 
 SECOND = 1_000_000
 CHAIN = [["k1"], ["k1", "k2"], ["k2", "k3"], ["k3"]]

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from plait.engine.driver import Engine
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.migrate.strategy import check_request, migrate
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import MemoryExceeded, MigrationError, PlanError
-from plait.plan.examples import clique
 from plait.plan.jtree import mjoin, parse_shape
 from plait.plan.migration import STRATEGIES
 from plait.plan.routed import Eddies, Plan, Teddies
+from plait.testing.examples import clique
 
 QUERY = clique(3)
 SECOND = 1_000_000

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.states import CombinedState
 from plait.engine.tactics.builder import Builder
 from plait.engine.tactics.operators import Feed, StreamSet
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
-from plait.plan.examples import clique
 from plait.plan.jtree import Join, parse_shape
 from plait.plan.steps import indexes
+from plait.testing.examples import clique
 
 QUERY = clique(4)
 A, B, C, D = (frozenset({s}) for s in range(4))

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from plait.engine.tactics.eddy import EddyTactic
-from plait.hosts.local.host import LocalRun
-from plait.plan.examples import clique
+from plait.local.host import LocalRun
 from plait.plan.routed import Eddies
+from plait.testing.examples import clique
 
 
 def table(times: list[int], *keys: list[int]) -> pa.Table:

@@ -9,9 +9,9 @@ from plait.engine.tactics.make import make_tactic
 from plait.engine.tactics.teddy import TeddyTactic
 from plait.engine.tactics.tree import TreeTactic
 from plait.engine.windows import Windows
-from plait.plan.examples import clique
 from plait.plan.jtree import mjoin
 from plait.plan.routed import Eddies, Plan, Teddies
+from plait.testing.examples import clique
 
 QUERY = clique(3)
 

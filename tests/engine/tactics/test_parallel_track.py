@@ -17,13 +17,13 @@ from plait.engine.tactics.operators import Operator
 from plait.engine.tactics.parallel_track import ParallelTrack
 from plait.engine.tactics.tree import TreeTactic
 from plait.errors import MemoryExceeded, MigrationError
-from plait.hosts.local.host import LocalRun
 from plait.kernels.ring import ids_of
+from plait.local.host import LocalRun
 from plait.plan.boxes import boxes
 from plait.plan.jtree import joins, parse_shape
 from plait.query.query import Query
-from plait.workshop.oracle.checksum import checksum
-from plait.workshop.workloads.keyed import keyed_query, keyed_tables
+from plait.testing.oracle.checksum import checksum
+from plait_lab.workloads.keyed import keyed_query, keyed_tables
 
 SECOND = 1_000_000
 OLD, NEW = "((s0 s1) s2)", "(s0 (s1 s2))"

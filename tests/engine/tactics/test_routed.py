@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plait.engine.tactics.routed import Frontiers, visit_indexes
-from plait.hosts.local.host import LocalRun
 from plait.kernels.arrival import older
-from plait.plan.examples import chain, clique
+from plait.local.host import LocalRun
 from plait.plan.routed import Eddies
 from plait.query.bounds import global_window
 from plait.query.expr import Call, Column, Expr
 from plait.query.query import Field, Query, Stream, make_query
+from plait.testing.examples import chain, clique
 
 
 @given(st.lists(st.one_of(st.just("add"), st.just("forget")), max_size=80))

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from plait.engine.tactics.eddy import EddyTactic
 from plait.engine.tactics.policies import Lottery, Random
-from plait.hosts.local.host import LocalRun
+from plait.local.host import LocalRun
 from plait.plan.routed import POLICIES, Eddies
 from plait.query.expr import Call, Column
 from plait.query.query import make_query
 from plait.tuning import Tuning
-from plait.workshop.bench import registry
-from plait.workshop.experiments.teddies import three_way
-from plait.workshop.workloads.keyed import keyed_query, keyed_tables
+from plait_lab.bench import registry
+from plait_lab.experiments.teddies import three_way
+from plait_lab.workloads.keyed import keyed_query, keyed_tables
 
 ROWS, KEYS = 60, 7
 CLIQUE = [["k", "x"]] * 3

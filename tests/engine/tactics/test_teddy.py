@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.engine.driver import Engine
-from plait.engine.ingest import Arrivals
+from plait.engine.intake.ingest import Arrivals
 from plait.engine.tactics.routed import BLOCK, Station, TuplePacket
 from plait.engine.tactics.teddy import Metaqueue, TeddyTactic
-from plait.hosts.local.host import LocalRun
-from plait.plan.examples import chain, clique
+from plait.local.host import LocalRun
 from plait.plan.routed import POLICIES, Teddies
 from plait.query.bounds import Constraint
 from plait.query.expr import Call, Column
 from plait.query.query import Field, Query, Stream, make_query
+from plait.testing.examples import chain, clique
 from plait.tuning import USUAL, Tuning
-from plait.workshop.laws.histories import History, crowds
+from plait_lab.laws.histories import History, crowds
 
 
 def packet(blocks: Sequence[int], earliest: int = 0) -> TuplePacket:

@@ -16,18 +16,18 @@ from hypothesis import strategies as st
 
 from plait.engine.counters import InputCounters
 from plait.engine.driver import Engine
-from plait.engine.ingest import Arrivals
+from plait.engine.intake.ingest import Arrivals
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.migrate.strategy import migrate
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.errors import PlanError
 from plait.kernels.jit import Ints
-from plait.plan.enumerate import all_plans, sample_plan
 from plait.plan.jtree import Join, Leaf, joins, parse_shape
 from plait.query.bounds import Constraint, global_window
 from plait.query.expr import Call, Column
 from plait.query.query import Field, Output, Query, Stream, make_query
 from plait.tuning import Tuning
-from plait.workshop.laws.histories import History, cases
+from plait_lab.exhaustive.plans import all_plans, sample_plan
+from plait_lab.laws.histories import History, cases
 
 SHAPES = ("(a b c)", "((a b) c)", "(a (b c))", "((a c) b)")
 WINDOW = 20

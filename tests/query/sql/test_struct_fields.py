@@ -7,7 +7,7 @@ import pytest
 
 import plait
 from plait.errors import TypeMismatch, UnknownColumn
-from plait.workshop.oracle.answer import multiset, oracle
+from plait.testing.oracle.answer import multiset, oracle
 
 INNER = pa.struct([("y", pa.string())])
 STRUCT = pa.struct([("X", pa.int64()), ("inner", INNER), ("at", pa.timestamp("us", "UTC"))])

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plait.query.values.float_text import float_text
-from plait.workshop.oracle.scalar_cast import casted
+from plait.testing.oracle.scalar_cast import casted
 
 TEXTS = {
     pa.float32(): {

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from plait.query.values.convert import as_java_17_writes
 from plait.query.values.float_text import float_text
 from plait.query.values.older_digits import doubtful, older_digits
-from plait.workshop.oracle.scalar_cast import java_17_decimal, java_17_text
+from plait.testing.oracle.scalar_cast import java_17_decimal, java_17_text
 
 PRINTED = Path(__file__).parent / "java17_texts.csv"
 """Numbers, by their bits, and what Java 17.0.15 printed for them."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from plait.engine.counters import InputCounters, OperatorCounters, StepCounters
+from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.probe import Lookup
 from plait.engine.states import CombinedState
 from plait.engine.tactics.operators import Feed, Operator, StreamSet
-from plait.engine.times import BEFORE_ALL_TIMES
 from plait.engine.windows import Windows
 from plait.plan.jtree import Join
 from plait.plan.steps import steps, stream_set

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
-from plait.engine.ingest import Arrivals
+from plait.engine.intake.ingest import Arrivals
+from plait.engine.intake.slices import Slice, cut_rows
 from plait.engine.probe import length
-from plait.engine.slices import Slice, cut_rows
 from plait.engine.states import Tuples
 from plait.engine.tactics.routed import RoutedTactic, Station, TuplePacket
 from plait.engine.tactics.single import SingleTuples

@@ -51,9 +51,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from plait.engine.counters import OperatorCounters
-from plait.engine.ingest import Arrivals
+from plait.engine.intake.ingest import Arrivals
+from plait.engine.intake.slices import Slice
 from plait.engine.mark import Mark
-from plait.engine.slices import Slice
 from plait.engine.states import CombinedState, Tuples
 from plait.engine.tactic import Tactic
 from plait.engine.tactics.builder import Builder

@@ -38,9 +38,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from plait.engine.counters import InputCounters, OperatorCounters, StepCounters
-from plait.engine.ingest import Arrivals
+from plait.engine.intake.ingest import Arrivals
+from plait.engine.intake.slices import Slice
 from plait.engine.probe import Lookup, length
-from plait.engine.slices import Slice
 from plait.engine.states import CombinedState, Tuples
 from plait.engine.tactic import Tactic
 from plait.engine.tactics.operators import Operator
@@ -389,7 +389,7 @@ def visit_indexes(query: Query, tuning: Tuning = USUAL) -> dict[int, tuple[tuple
     With many streams, or many combinations of classes, only single classes are indexed; the others
     are compared.
 
-    >>> from plait.plan.examples import chain
+    >>> from plait.testing.examples import chain
     >>> visit_indexes(chain(3))
     {0: ((0,),), 1: ((0,), (1,)), 2: ((1,),)}
     """

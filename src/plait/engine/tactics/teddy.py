@@ -31,8 +31,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from plait.engine.ingest import Arrivals
-from plait.engine.slices import Slice, cut_rows
+from plait.engine.intake.ingest import Arrivals
+from plait.engine.intake.slices import Slice, cut_rows
 from plait.engine.states import Tuples
 from plait.engine.tactics.routed import RoutedTactic, Station, TuplePacket, Waited
 from plait.engine.windows import Windows

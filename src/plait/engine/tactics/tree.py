@@ -28,9 +28,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from plait.engine.counters import InputCounters, OperatorCounters
-from plait.engine.ingest import Arrivals
+from plait.engine.intake.ingest import Arrivals
+from plait.engine.intake.slices import Slice
 from plait.engine.probe import chosen_tuples, length
-from plait.engine.slices import Slice
 from plait.engine.states import CombinedState, Tuples
 from plait.engine.tactic import Tactic
 from plait.engine.tactics.builder import NO_STATES, Builder

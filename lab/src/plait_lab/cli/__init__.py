@@ -1,0 +1,14 @@
+"""The `plait-lab` command: benchmarks, experiments and torture.
+
+`app` lists the commands with their options; `measuring` and `torturing` carry them out.
+"""
+
+from __future__ import annotations
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the `plait-lab` command; the exit code is 1 if a claim or an answer was wrong."""
+    from plait.cli.running_app import run_app
+    from plait_lab.cli.app import app
+
+    return run_app(app, "plait-lab", arguments)

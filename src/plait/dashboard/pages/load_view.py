@@ -1,0 +1,104 @@
+"""Processors and partition groups: what each takes, where groups are, and which are moving."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plait.dashboard.reading.contents import Contents
+from plait.errors import PlaitError
+from plait.groups.moves.messages import Move
+from plait.groups.routing.table import Table
+from plait.node.reports.looks import Looks
+from plait.node.reports.placement import GroupShare, Placement, placement
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorView:
+    """One processor in the last batches."""
+
+    number: int
+    plan: str
+    rows: int
+    """That came to it in the last batch."""
+    results: int
+    busy: float
+    """Seconds of the last batch."""
+    state_rows: int
+    state_bytes: int
+    groups: int | None
+    epoch: int
+    share: float
+    """Of the rows of all processors, times their number: 1 is the mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadView:
+    """All processors, groups and moves."""
+
+    processors: tuple[ProcessorView, ...]
+    groups: tuple[GroupShare, ...] = ()
+    moves: tuple[Move, ...] = ()
+    """Under way."""
+    table: int = 0
+    since: int = 0
+    budget: float | None = None
+    """Bytes that the state of one processor may take, if there is a limit."""
+
+    @property
+    def work(self) -> float | None:
+        """Of all groups; None if that of some is not known."""
+        known = [g.work for g in self.groups if g.work is not None]
+        return sum(known) if known and len(known) == len(self.groups) else None
+
+
+def load_view(contents: Contents) -> LoadView:
+    """What each processor and each group takes."""
+    question = contents.question
+    began = None if question is None else question.table
+    table = contents.table or began
+    where = _placement(contents, table, began) if table is not None and began is not None else None
+    counts: dict[int, int] = {}
+    for places in () if table is None else table.places:
+        for processor in places:
+            counts[processor] = counts.get(processor, 0) + 1
+    latest = sorted(contents.latest.values(), key=lambda r: r.processor)
+    routed = {r.processor: sum(r.routed.values()) for r in latest}
+    mean = sum(routed.values()) / len(routed) if routed else 0.0
+    processors = tuple(
+        ProcessorView(
+            r.processor,
+            r.plan,
+            routed[r.processor],
+            r.results,
+            sum(r.seconds.values()),
+            r.state_rows,
+            r.state_bytes,
+            None if table is None else counts.get(r.processor, 0),
+            r.epoch,
+            routed[r.processor] / mean if mean else 1.0,
+        )
+        for r in latest
+    )
+    budget = question.budget if question is not None else None
+    limit = budget.memory if budget is not None and budget.unit == "bytes" else None
+    if where is None:
+        moves = () if table is None else table.under_way
+        return LoadView(processors, (), moves, budget=limit)
+    return LoadView(processors, where.groups, where.moves, where.table, where.since, limit)
+
+
+def _placement(contents: Contents, table: Table, began: Table) -> Placement | None:
+    """Where the groups are and what each has taken in the last batches."""
+    query = contents.query
+    assert query is not None, "with a table there is a question"
+    numbers = [r.processor for _, reports in contents.recent for r in reports]
+    processors = max([contents.question.processors if contents.question else 0,
+                      *(n + 1 for n in numbers)])  # fmt: skip
+    looks = Looks(query, len(began.places), processors)
+    try:
+        for number, reports in contents.recent:
+            looks.add(reports, table if table.since <= number else began)
+        look = looks.look(table, range(processors))
+        return None if look is None else placement(look, table)
+    except (PlaitError, IndexError, ValueError, ArithmeticError):
+        return None  # reports of another version, or of another table

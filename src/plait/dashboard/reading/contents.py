@@ -1,0 +1,451 @@
+"""The contents of a control directory as one value, read again and again at little cost.
+
+*Cost.* A `Watcher` reads what is new since the last time: the end of each log, the reports of
+batches that have ended meanwhile. The first time it reads the ends of logs only, and the reports of
+the last few batches; where there is no history, it makes one of the reports that are there, a few
+batches each time. So opening a query that has run for weeks takes as long as opening a new one.
+
+*Invariants.* Nothing is written, no lock is taken, nothing but files is needed: neither Spark nor
+the driver. What cannot be read is left out and told in `notes`. What else goes wrong makes contents
+`stale` and ends nothing (`refreshed`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from plait.adapt.events import Event
+from plait.adapt.replay import started
+from plait.dashboard.drawing.series import Series
+from plait.dashboard.pages.decisions import Decided, decided
+from plait.errors import PlaitError, SourceError
+from plait.groups.routing.table import Table
+from plait.machine.regular import folder_below, open_below, read_below
+from plait.machine.stores import LARGEST
+from plait.node.durable.fields import wrong_field
+from plait.node.epochs import Epoch
+from plait.node.reports.event_log import read_events
+from plait.node.reports.history import Past
+from plait.node.reports.history_log import HistoryReader
+from plait.node.reports.question import Question
+from plait.node.reports.report import Report
+from plait.node.reports.requests import PlanAnswer, PlanRequest
+from plait.query.query import Query
+from plait.sites.spark.mailboxes import is_mailbox
+from plait.spark.control.clerk_files import HISTORY, QUESTION, past_batch
+from plait.spark.control.decisions import reason_of
+from plait.spark.control.directory import BALANCE, EVENTS, Control, controls_in
+from plait.spark.control.plan_requests import PlanRequests
+
+if TYPE_CHECKING:
+    from plait.dashboard.reading.sites_contents import SitesRead
+
+_RECENT = 6
+"""Batches of which the reports are kept whole."""
+_BACK = 16
+"""Batches whose reports are read at once where there is no history."""
+_TAIL = 1 << 16
+"""Bytes of an event log that are read the first time."""
+_NEW = 1 << 22
+"""Bytes of an event log that are read at once later."""
+_LONGEST_REASON = 300
+_FIRST = 1 << 20
+"""The same of the history; the rest follows with the second look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What a processor believed of its streams when it compared plans last."""
+
+    batch: int
+    time: int
+    """Event time, in microseconds."""
+    statistics: Mapping[str, Any]
+    standing: Mapping[str, Any]
+    """The plan that ran, what its states held, and how far off the cost model was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Everything that is shown of one join."""
+
+    name: str
+    folder: str
+    version: int = 0
+    """Another number whenever something has changed."""
+    read: float = 0.0
+    """When it was read, in seconds since 1970."""
+    question: Question | None = None
+    running: str = ""
+    """The id of the query that has reported last."""
+    history: Sequence[Past] = ()
+    series: Series = field(default_factory=Series)
+    """The history as columns of numbers."""
+    decisions: Sequence[Decided] = ()
+    """What was decided, the oldest first."""
+    recent: Sequence[tuple[int, Sequence[Report]]] = ()
+    """The last batches with their reports."""
+    beliefs: Mapping[int, Belief] = field(default_factory=dict)
+    """By processor."""
+    table: Table | None = None
+    epoch: Epoch | None = None
+    """The last thing that somebody asked for."""
+    waiting: Sequence[tuple[str, PlanRequest | None]] = ()
+    answers: Sequence[tuple[str, PlanAnswer]] = ()
+    notes: Sequence[str] = ()
+    sites: SitesRead | None = None
+    """What is known of a join over sites; then there is nothing else."""
+    stale: str = ""
+    """Why nothing newer could be read, if that is so."""
+
+    @property
+    def query(self) -> Query | None:
+        """The question as a value, if it is known."""
+        return None if self.question is None else self.question.query
+
+    @property
+    def latest(self) -> dict[int, Report]:
+        """The last report of each processor."""
+        return {r.processor: r for _, reports in self.recent for r in reports}
+
+    @property
+    def last(self) -> Past | None:
+        """The last batch that has ended."""
+        return self.history[-1] if self.history else None
+
+
+class Watching(Protocol):
+    """What reads a join again and again."""
+
+    name: str
+
+    @property
+    def contents(self) -> Contents:
+        """What was read last."""
+
+    def refresh(self) -> Contents:
+        """Read what is new."""
+
+    def settled(self) -> Contents:
+        """Everything there is."""
+
+
+def refreshed(watcher: Watching) -> Contents:
+    """Read what is new; if that fails for whatever reason, what was read last, with the reason."""
+    try:
+        return watcher.refresh()
+    except Exception as error:
+        known = isinstance(error, PlaitError | OSError)
+        reason = str(error) if known else f"{type(error).__name__}: {error}"
+        return replace(watcher.contents, stale=reason[:_LONGEST_REASON])
+
+
+def watch_checkpoint(place: Path) -> list[Watching]:
+    """A watcher for each join in a checkpoint, for the one of a control directory, or for sites.
+
+    A place without any is a SourceError.
+    """
+    if is_mailbox(place):
+        from plait.dashboard.reading.sites_contents import SitesWatcher
+
+        return [SitesWatcher(place)]
+    if (place / "reports").is_dir():
+        return [Watcher(Control(str(place), True, temporary=not _in_checkpoint(place)))]
+    found: list[Watching] = [Watcher(control) for control in controls_in(place)]
+    if not found:
+        what = "has no reports of a join" if place.is_dir() else "does not exist"
+        raise SourceError(
+            f"{place} {what}",
+            remedy="give the checkpoint of a query that was made with to_df(checkpoint=...) and "
+            "has ended its first batch, or the mailbox of sites",
+        )
+    return found
+
+
+def _in_checkpoint(control: Path) -> bool:
+    return len(control.parents) > 1 and (control.parents[1] / "offsets").is_dir()
+
+
+class Watcher:
+    """Reads one control directory."""
+
+    def __init__(self, control: Control) -> None:
+        self.control = control
+        self.name = Path(control.folder).name if not control.temporary else "join"
+        self._folder = Path(control.folder)
+        self._contents = Contents(self.name, control.folder)
+        self._history = HistoryReader(self._folder / HISTORY)
+        self._before: list[Past] = []
+        """Batches from before the history began, made of their reports."""
+        self._after: list[Past] = []
+        """Batches that the history does not tell yet."""
+        self._gathered = _Gathered()
+        self._ends: dict[str, int] = {}
+        """How far each log was read."""
+        self._beliefs: dict[int, Belief] = {}
+        self._balance: list[Event] = []
+        self._skipped: dict[str, list[str]] = {}
+        """What could not be read, by where it is."""
+        self.trouble: tuple[str, ...] = ()
+        """What keeps the directory from being up to date."""
+
+    @property
+    def contents(self) -> Contents:
+        """What was read last."""
+        return self._contents
+
+    def refresh(self) -> Contents:
+        """Read what is new."""
+        control, last = self.control, self._contents
+        running = control.newest_query() or ""
+        if running != last.running:
+            self._before, self._after = [], []
+        question = last.question or self._question()
+        recent = self._recent(running, question, () if running != last.running else last.recent)
+        lines = self._lines(running, [number for number, _ in recent])
+        told = self._gathered.take(lines)
+        balance = self._balance_events()
+        self._believe()
+        query = None if question is None else question.query
+        epoch, notes = (None, []) if query is None else control.decisions.look(query)
+        table, trouble = self._table()
+        requests = PlanRequests(self._folder)
+        unread = [note for told in self._skipped.values() for note in told]
+        found = replace(
+            last,
+            read=time.time(),
+            question=question,
+            running=running,
+            history=tuple(lines) if told else last.history,
+            series=self._gathered.series,
+            decisions=decided(self._gathered.decisions, self._balance)
+            if told or balance
+            else last.decisions,
+            recent=recent,
+            beliefs=dict(self._beliefs),
+            table=table,
+            epoch=epoch,
+            waiting=tuple(requests.waiting()),
+            answers=tuple(requests.answers()),
+            notes=(*self.trouble, *notes, *trouble, *self._history.notes, *unread),
+        )
+        if _what_matters(found) != _what_matters(last):
+            found = replace(found, version=last.version + 1)
+        self._contents = found
+        return found
+
+    def settled(self) -> Contents:
+        """Read until everything that is there has been read, also what comes with later looks."""
+        while True:
+            before = self._contents
+            found = self.refresh()
+            if before.read and len(found.history) == len(before.history):
+                return found
+
+    # -- reports and history
+
+    def _question(self) -> Question | None:
+        """What the driver wrote down, or what the beginning of a log tells."""
+        told = self._skipped[QUESTION] = []
+        try:
+            raw = read_below(self._folder, QUESTION, LARGEST)
+            return Question.from_json(raw.decode("utf-8"))
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, PlaitError) as error:
+            told.append(f"the question {self._folder / QUESTION} is skipped: {reason_of(error)}")
+        for name in sorted(self._logs())[:1]:
+            with suppress(OSError, ValueError, LookupError, TypeError, RecursionError, PlaitError):
+                with open(open_below(self._folder, f"{EVENTS}/{name}"), "rb") as file:
+                    given = json.loads(file.readline(LARGEST))
+                given.pop("attempt", None)
+                begun = started([Event.from_dict(given)])
+                return Question(
+                    begun.query, str(begun.plan), 0, None, begun.policy, begun.budget, begun.costs
+                )
+        return None
+
+    def _recent(
+        self,
+        running: str,
+        question: Question | None,
+        before: Sequence[tuple[int, Sequence[Report]]],
+    ) -> Sequence[tuple[int, Sequence[Report]]]:
+        """The last batches that have ended, with their reports."""
+        if not running:
+            return ()
+        numbers = self.control.batches(running)
+        processors = question.processors if question is not None else 0
+        ended = self.control.last_ended(running, processors or len(before[-1][1]) if before else 1)
+        there = [n for n in numbers if ended is None or n <= ended][-_RECENT:]
+        known = dict(before)
+        found: list[tuple[int, Sequence[Report]]] = []
+        for number in there:
+            place = f"reports {number}"
+            if number not in known or place in self._skipped:
+                known[number], told = self.control.read_reports(running, number)
+                self._skipped |= {place: told} if told else {}
+            found.append((number, known[number]))
+        for place in [p for p in self._skipped if p.startswith("reports ")]:
+            if int(place.removeprefix("reports ")) not in there:
+                del self._skipped[place]
+        return tuple((n, reports) for n, reports in found if reports)
+
+    def _lines(self, running: str, recent: Sequence[int]) -> list[Past]:
+        """The history, with what it does not tell yet, and what is left from before it."""
+        lines = None
+        if not self._contents.read:  # the first time: what is seen first
+            lines = self._history.tail(_FIRST)
+        if lines is None:
+            lines = self._history.read()
+        end = lines[-1].last if lines else -1
+        self._after = [past for past in self._after if past.last > end]
+        told = self._after[-1].last if self._after else end
+        new = [n for n in recent if n > told]
+        self._after += filter(None, (past_batch(self.control, running, n) for n in new))
+        if not lines and running:
+            self._before = [*self._earlier(running), *self._before]
+        else:
+            self._before = []
+        return [*self._before, *lines, *self._after]
+
+    def _earlier(self, running: str) -> list[Past]:
+        """Some more batches, the newest of those that are not read yet."""
+        told = [*self._before, *self._after]
+        first = told[0].first if told else None
+        there = [n for n in self.control.batches(running) if first is None or n < first]
+        found = (past_batch(self.control, running, n) for n in there[-_BACK:])
+        return [past for past in found if past is not None]
+
+    # -- logs
+
+    def _believe(self) -> None:
+        """Take in what was compared since the last time."""
+        for name in self._logs():
+            for line in reversed(self._new_lines(f"{EVENTS}/{name}")):
+                if b'"compared"' in line and (belief := _belief(line)) is not None:
+                    self._beliefs[belief[0]] = belief[1]
+                    break
+
+    def _logs(self) -> list[str]:
+        """The names of the event logs."""
+        try:
+            with folder_below(self._folder, EVENTS) as handle:
+                return [name for name in os.listdir(handle) if name.endswith(".jsonl")]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            told = f"the logs in {self._folder / EVENTS} are skipped: {reason_of(error)}"
+            self._skipped[EVENTS] = [told]
+            return []
+
+    def _new_lines(self, place: str) -> list[bytes]:
+        """The whole lines of a log since the last time; the first time, those at its end."""
+        try:
+            with open(open_below(self._folder, place), "rb") as log:
+                size = os.fstat(log.fileno()).st_size
+                end = self._ends.get(place)
+                if end is None or size < end:
+                    end = max(0, size - _TAIL)
+                begin = max(end, size - _NEW)
+                log.seek(begin)
+                new = log.read(size - begin)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            told = f"the log {self._folder / place} is skipped: {reason_of(error)}"
+            self._skipped[place] = [told]
+            return []
+        self._skipped.pop(place, None)
+        whole = new[: new.rfind(b"\n") + 1]
+        self._ends[place] = begin + len(whole)
+        return whole.splitlines()
+
+    def _balance_events(self) -> bool:
+        """Take in what the distribution manager did; whether there was something."""
+        path = self._folder / BALANCE
+        with suppress(FileNotFoundError):
+            size = os.stat(path, follow_symlinks=False).st_size
+            if size != self._ends.get(BALANCE):
+                self._ends[BALANCE] = size
+                told = self._skipped[BALANCE] = []
+                try:
+                    self._balance = read_events(path, 4 * _TAIL, self._folder, told)
+                except SourceError as error:
+                    told.append(error.message)
+                return True
+        return False
+
+    def _table(self) -> tuple[Table | None, list[str]]:
+        try:
+            return self.control.tables.newest(), []
+        except (PlaitError, OSError) as error:
+            return None, [str(error)]
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """Columns and decisions of the history so far, which only grows at its end as a rule."""
+
+    series: Series = field(default_factory=Series)
+    decisions: list[Mapping[str, Any]] = field(default_factory=list)
+    _taken: tuple[int, int, int] = (0, 0, 0)
+
+    def take(self, lines: Sequence[Past]) -> bool:
+        """Take in lines; whether any were new."""
+        if not lines:
+            return False
+        count, first, last = self._taken
+        grown = count and len(lines) >= count and lines[0].first == first
+        if not grown or lines[count - 1].last != last:
+            self.series, self.decisions, count = Series(), [], 0
+        new = lines[count:]
+        if not new:
+            return False
+        self.series = self.series.with_lines(new)
+        self.decisions = [*self.decisions, *_all(new)]
+        self._taken = (len(lines), lines[0].first, lines[-1].last)
+        return True
+
+
+def _all(lines: Iterable[Past]) -> Iterable[Mapping[str, Any]]:
+    return (decision for line in lines for decision in line.decisions)
+
+
+def _belief(line: bytes) -> tuple[int, Belief] | None:
+    """A comparison of plans in a log, with the processor that made it."""
+    try:
+        given = json.loads(line)
+        if given["event"] != "compared":
+            return None
+        belief = Belief(given["batch"], given["time"], given["statistics"], given["standing"])
+        told = {"batch": belief.batch, "time": belief.time, "processor": given["processor"]}
+        of_types = isinstance(belief.statistics, dict) and isinstance(belief.standing, dict)
+        return (given["processor"], belief) if of_types and not wrong_field(Event, told) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _what_matters(found: Contents) -> tuple[object, ...]:
+    """What makes two contents different; cheap to compare."""
+    last = found.last
+    return (
+        found.running,
+        found.question is None,
+        len(found.history),
+        None if last is None else last.last,
+        len(found.decisions),
+        max((b.time for b in found.beliefs.values()), default=0),
+        None if found.table is None else found.table.number,
+        None if found.epoch is None else (found.epoch.number, found.epoch.origin),
+        tuple(name for name, _ in found.waiting),
+        found.answers[:1],
+        found.notes,
+    )

@@ -1,1 +1,0 @@
-"""What touches files: sources, sinks, event logs, private folders, and engines in shared memory."""

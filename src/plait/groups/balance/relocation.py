@@ -1,0 +1,209 @@
+"""What the distribution manager asks for: groups to move, processors that join in or go.
+
+A `GroupMove` has the fields of the message `plait.groups.moves.messages.Move`, and the reasons.
+That package lies above this one, so whoever hosts the manager makes the message of it (`message`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+from plait.groups.balance.policy import BalancePolicy
+from plait.groups.moves.cost import Cargo, MoveCosts, MovePrediction, predict_move
+
+Protocol = Literal["PTLB", "MSLB"]
+
+Kind = Literal["stay", "move", "join", "leave", "stuck"]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMove:
+    """Groups that go from the processors that hold them to others, and what is predicted."""
+
+    number: int
+    protocol: Protocol
+    groups: tuple[int, ...]
+    senders: tuple[int, ...]
+    receivers: tuple[int, ...]
+    spread: int | None = None
+    """The stream whose rows are divided among the receivers; None: no stream."""
+    was: int | None = None
+    """The stream whose rows were divided among the senders."""
+    amount: float | None = None
+    """Bytes of the groups, for ComputePartitionsToMove; None if unknown."""
+    load: float = 0.0
+    """Work per second that the slowest sender is relieved of."""
+    pause: float = 0.0
+    """Predicted seconds in which nothing of the groups comes out."""
+    work: float = 0.0
+    """Predicted seconds of work that the move takes."""
+    reason: str = ""
+    """Why by this protocol."""
+    returned: bool = False
+    """Whether the groups go back because the move before did not pay."""
+
+    def message(self) -> dict[str, Any]:
+        """The fields of the protocols' message `Move`.
+
+        >>> GroupMove(3, "PTLB", (7,), (0,), (1,)).message()["receivers"]
+        (1,)
+        """
+        names = ("number", "protocol", "groups", "senders", "receivers", "spread")
+        return {name: getattr(self, name) for name in names}
+
+    def back(self, number: int, way: MoveWay) -> GroupMove:
+        """The move that takes the groups back."""
+        return replace(
+            self,
+            number=number,
+            senders=self.receivers,
+            receivers=self.senders,
+            spread=self.was,
+            was=self.spread,
+            protocol=way.protocol,
+            pause=way.pause,
+            work=way.work,
+            reason=way.reason,
+            returned=True,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> GroupMove:
+        """The inverse of `to_dict`, also after JSON."""
+        parts: dict[str, Any] = {
+            n: tuple(v) if isinstance(v, list) else v for n, v in given.items()
+        }
+        return cls(**parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What to do, and why; also why not."""
+
+    kind: Kind
+    reasons: tuple[str, ...]
+    moves: tuple[GroupMove, ...] = ()
+    join: tuple[int, ...] = ()
+    """Processors that are to take part from now on."""
+    leave: tuple[int, ...] = ()
+    """Processors that are not to take part any more; their groups are given away later."""
+    stuck: tuple[int, ...] = ()
+    """Groups that are too hot, and that no move and no spreading would help."""
+    overloaded: tuple[int, ...] = ()
+    """Processors above the margin."""
+    pressed: int = 0
+    """1 if the load asks for one more processor, -1 for one less; else 0."""
+    before: float | None = None
+    """The load of the slowest processor, as far as is known."""
+    after: float | None = None
+    """The same, as it is predicted."""
+    predicted: Mapping[int, float] = field(default_factory=dict)
+    """The loads of the processors that take part in the moves."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for the event log."""
+        return asdict(self)
+
+
+class MoveWay(NamedTuple):
+    """The protocol for a move, and why."""
+
+    protocol: Protocol
+    reason: str
+    pause: float
+    work: float
+
+
+def way_of(
+    cargo: Cargo,
+    costs: MoveCosts,
+    policy: BalancePolicy,
+    window: float,
+    *,
+    heights: tuple[int, int] = (2, 2),
+    purge: float | None = None,
+    paused: float = 0.0,
+    short: bool = False,
+    several: bool = False,
+) -> MoveWay:
+    """PTLB or MSLB, whichever is predicted to cost less, within the latency target.
+
+    `heights` are those of the sender's and the receiver's plan. `paused` is for how long the sender
+    pauses for other moves at the same time. `short` says that the sender lacks memory, which PTLB
+    would not give back before old rows are gone; `several`, that there is more than one sender or
+    receiver, which only MSLB can do.
+
+    >>> small = Cargo(nbytes=1e6, rows=1e4, rows_work=0.1, match_work=0.2)
+    >>> way_of(small, MoveCosts(), BalancePolicy(), 10.0).reason
+    'moving the rows takes 0.0309 s, new rows at both for 20 s 5 s'
+    >>> way_of(small, MoveCosts(), BalancePolicy(latency=0.01), 10.0)[:2]
+    ('PTLB', 'MSLB would pause for 0.0309 s, the limit is 0.01 s')
+    """
+    found = predict_move(
+        cargo, costs, window, sender_height=heights[0], receiver_height=heights[1], purge=purge
+    )
+    pause, extra = found.pause, found.extra
+    known = 0.0 if pause is None else pause
+
+    def mslb(reason: str) -> MoveWay:
+        return MoveWay("MSLB", reason, known, known)
+
+    if several:
+        late = policy.latency is not None and paused + known > policy.latency
+        longer = f", although the limit is {policy.latency:g} s" if late else ""
+        return mslb(f"only MSLB has several senders or receivers; it pauses {known:.3g} s{longer}")
+    if short:
+        return mslb("the sender is short of memory, and PTLB gives none back for a window")
+    if pause is None:
+        return _ptlb(found, "the size of the groups is not known")
+    if policy.latency is not None and paused + pause > policy.latency:
+        said = f"MSLB would pause for {paused + pause:.3g} s, the limit is {policy.latency:g} s"
+        return _ptlb(found, said)
+    if extra is None:
+        return mslb("the work of the groups is not known")
+    both = f"moving the rows takes {pause:.3g} s, new rows at both for {found.duration:g} s"
+    reason = f"{both} {extra:.3g} s"
+    return mslb(reason) if pause <= extra else _ptlb(found, reason)
+
+
+def _ptlb(found: MovePrediction, reason: str) -> MoveWay:
+    return MoveWay("PTLB", reason, 0.0, 0.0 if found.extra is None else found.extra)
+
+
+def groups_to_move(
+    weights: Sequence[tuple[int, float | None]], amount: float, most: float | None = None
+) -> tuple[int, ...]:
+    """The groups whose weights add up to about `amount`, and to no more than `most`, if that is
+    given: what the sender of the paper computes for ComputePartitionsToMove.
+
+    Large groups first, so that few are moved. Groups of unknown weight, or of none, stay. At the
+    end one more is taken if that comes nearer to the amount.
+
+    >>> groups_to_move([(0, 5.0), (1, 3.0), (2, 2.0), (3, None)], 6.0)
+    (0,)
+    >>> groups_to_move([(0, 5.0), (1, 3.0), (2, 2.0)], 7.0)
+    (0, 2)
+    >>> groups_to_move([(0, 5.0)], 4.0), groups_to_move([(0, 5.0)], 4.0, most=4.5)
+    ((0,), ())
+    """
+    limit = float("inf") if most is None else most
+    total, chosen, left = 0.0, [], []
+    for group, weight in sorted(
+        ((g, w) for g, w in weights if w is not None and w > 0), key=lambda f: (-f[1], f[0])
+    ):
+        if total + weight <= min(amount, limit):
+            chosen.append(group)
+            total += weight
+        else:
+            left.append((weight, group))
+    for weight, group in sorted(left):
+        if total + weight <= limit and total + weight - amount < amount - total:
+            chosen.append(group)
+            break
+    return tuple(sorted(chosen))

@@ -1,1 +1,0 @@
-"""Hosts: where nodes run. Each owns its clock, storage, commit and transport."""

@@ -1,1 +1,0 @@
-"""One node in this process, over sources, with nothing to store or commit."""

@@ -1,1 +1,0 @@
-"""Plait inside Spark Structured Streaming: streaming DataFrames in, a streaming DataFrame out."""

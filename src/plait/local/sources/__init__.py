@@ -1,0 +1,18 @@
+"""Where rows come from: files, tables and iterators of batches, all read as bounded chunks."""
+
+from plait.local.sources.bad import BadRow, BadRows
+from plait.local.sources.base import Chunk, Source
+from plait.local.sources.epoch import EpochSource, check_time
+from plait.local.sources.files import open_source
+from plait.local.sources.memory import as_source
+
+__all__ = [
+    "BadRow",
+    "BadRows",
+    "Chunk",
+    "EpochSource",
+    "Source",
+    "as_source",
+    "check_time",
+    "open_source",
+]

@@ -1,0 +1,5 @@
+"""The algorithms that look for a plan, one per file.
+
+Each takes a cost model and returns the best plan it finds. `plait.optimize.choose` says which are
+tried, in which order and why; begin there.
+"""

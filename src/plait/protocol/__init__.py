@@ -1,1 +1,0 @@
-"""Messages and state machines between nodes, without clock, I/O or transport."""

@@ -1,1 +1,0 @@
-"""Many processors: who gets which tuples. Decisions and protocols without I/O."""

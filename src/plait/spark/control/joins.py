@@ -1,0 +1,147 @@
+"""The joins that this driver has made, and what can be asked of them while their query runs."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from plait.errors import MigrationError
+from plait.groups.balance.policy import BalancePolicy
+from plait.plan.jtree import Join, Leaf
+from plait.plan.migration import Strategy
+from plait.plan.text import Given, read_plan
+from plait.query.query import Query
+from plait.spark.control.directory import Control
+
+if TYPE_CHECKING:  # whoever only reads needs neither Spark nor an engine
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from plait.adapt.setting import Setting
+    from plait.groups.routing.routing import Routing
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A join that this driver has made a DataFrame of."""
+
+    query: Query
+    name: str | None
+    control: Control
+    routing: Routing
+    balance: BalancePolicy | None = None
+    """How its partition groups are balanced; None: they stay."""
+    active: frozenset[int] | None = None
+    """The processors that take part since the checkpoint was rebalanced; None: all."""
+    plan: str = ""
+    """The plan that it begins with, as text."""
+    setting: Setting | None = None
+    """By what its processors choose their plans; None: they keep the one they have."""
+    interval: int = 0
+    """After how many batches the session's file sinks compact their logs; 0: unknown."""
+
+
+_MADE: list[Made] = []
+
+
+def register(join: Made) -> None:
+    """Remember where decisions about a join go and where its reports are.
+
+    Two joins of one query that share a folder would write over each other's reports.
+    """
+    control = join.control
+    shared = any(j.control.folder == control.folder and j.query != join.query for j in _MADE)
+    if shared and not control.temporary:
+        called = "no name" if join.name is None else f"the name {join.name!r}"
+        warnings.warn(
+            f"another join was made for the same checkpoint with {called}: if both are in one "
+            "query, plait.progress and plait.migrate cannot tell them apart; give each a name of "
+            "its own: to_df(name='...')",
+            stacklevel=2,
+        )
+    _MADE.append(join)
+
+
+def joins_of(query: str) -> list[Made]:
+    """The joins that have reported for a query, by its id, the last one made first."""
+    return [join for join in reversed(_MADE) if join.control.knows(query)]
+
+
+def names_made() -> list[str]:
+    """The names of all joins that this driver has made."""
+    return sorted({join.name for join in _MADE if join.name is not None})
+
+
+def made(query: str, name: str | None) -> Made | None:
+    """The join of that name in a running query, by the query's id."""
+    return next((join for join in joins_of(query) if join.name == name), None)
+
+
+def migrate(
+    query: StreamingQuery,
+    plan: Given,
+    strategy: Strategy | Literal["auto"] = "moving-state",
+    *,
+    name: str | None = None,
+) -> int:
+    """Let a running query go on with another plan, from the next batch on; the epoch's number.
+
+    Every processor does so at the beginning of a batch; one that is still in the middle of a
+    migration, when it has ended it. `plait.progress(query)` shows the epoch and the plan of each,
+    and what its migration took. No result is lost or repeated. If the query has several joins,
+    `name` is the one that was given to `to_df`. What is refused changes nothing.
+
+    From then on the plan stays, whatever happens to the streams, until `release` is called.
+    """
+    join = running(query, name, f"it cannot go on with {plan}")
+    return pin(join, str(query.id), plan, strategy)
+
+
+def pin(join: Made, query: str, plan: Given, strategy: Strategy | Literal["auto"]) -> int:
+    """Add an epoch with a plan for a running query, by its id; the epoch's number."""
+    from plait.engine.migrate.strategy import check_request
+
+    if plan is None:
+        raise MigrationError(
+            "no plan is given", remedy="give one; plait.release lets the processors choose"
+        )
+    wanted = read_plan(join.query, plan)
+    if not isinstance(wanted, Join | Leaf):
+        raise MigrationError(
+            f"on Spark a query cannot go over to {wanted} while it runs",
+            remedy="give a tree of joins, or start the query with this router",
+        )
+    check_request(join.query, wanted, wanted, strategy, "any")
+    return join.control.decide(wanted, strategy, join.control.followed(query)).number
+
+
+def release(query: StreamingQuery, *, name: str | None = None) -> int:
+    """Let the processors of a running query choose their plans again; the epoch's number.
+
+    They do from the beginning, unless `to_df` was given a plan; `migrate` ends it.
+    """
+    join = running(query, name, "its plans cannot change")
+    return unpin(join, str(query.id))
+
+
+def unpin(join: Made, query: str) -> int:
+    """Add an epoch that lets processors choose their plans again; the epoch's number."""
+    return join.control.decide(None, "auto", join.control.followed(query)).number
+
+
+def running(query: StreamingQuery, name: str | None, so: str) -> Made:
+    """The join of that name in a query that runs, or a MigrationError that says what follows."""
+    if not query.isActive:
+        raise MigrationError(
+            f"the query {query.name or query.id} has stopped, so {so}",
+            remedy="start it again with this plan: to_df(plan=...)",
+        )
+    join = made(str(query.id), name)
+    if join is None:
+        raise MigrationError(
+            f"no join of the query {query.name or query.id} has reported a batch yet, at least "
+            "not where this driver can see it",
+            remedy="ask again after its first batch; on a cluster, tell to_df(checkpoint=...) a "
+            "folder that driver and executors share, and with Spark Connect the client too",
+        )
+    return join

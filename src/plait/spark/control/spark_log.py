@@ -1,0 +1,30 @@
+"""When Spark began the batches of a query and how long they took, from its logs in the checkpoint.
+
+Spark writes `offsets/N` with the time before it runs a batch, and `commits/N` when it has ended.
+It keeps those of the last hundred.
+"""
+
+from __future__ import annotations
+
+import json
+
+from plait.machine.stores import FileStore
+
+_FAR = 253402300800.0
+"""The year 10000, in seconds: no batch has begun then."""
+
+
+def batch_times(checkpoint: FileStore, batch: int) -> tuple[float, float]:
+    """When a batch began, in seconds since 1970, and the seconds that it took; 0 is unknown."""
+    try:
+        _, about, *_ = checkpoint.read(f"offsets/{batch}").decode("utf-8").split("\n")
+        began = float(json.loads(about)["batchTimestampMs"]) / 1000
+        if not 0 <= began < _FAR:
+            return 0.0, 0.0
+    except (OSError, ValueError, KeyError, TypeError, ArithmeticError, RecursionError):
+        return 0.0, 0.0
+    try:
+        ended = checkpoint.names("commits").get(str(batch), began)
+    except OSError:
+        return began, 0.0
+    return began, max(0.0, ended - began)

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plait.groups.balance.policy import BalancePolicy
+from plait.groups.balance.relocation import GroupMove, MoveWay, groups_to_move, way_of
+from plait.groups.moves.cost import Cargo, MoveCosts
+from plait.groups.moves.messages import Move
+
+WEIGHTS = st.lists(st.none() | st.integers(0, 20), max_size=8)
+
+
+@given(WEIGHTS, st.integers(0, 60), st.none() | st.integers(0, 60))
+def test_groups_come_to_about_the_amount(
+    given_: list[int | None], amount: int, most: int | None
+) -> None:
+    weights = dict(enumerate(given_))
+    chosen = groups_to_move(list(weights.items()), amount, most)
+    moved = sum(weights[g] or 0 for g in chosen)
+    assert len(set(chosen)) == len(chosen) and all(weights[g] for g in chosen)
+    assert most is None or moved <= most
+    limit = amount if most is None else min(amount, most)
+    left = [w for g, w in weights.items() if w and g not in chosen]
+    # Nothing that is left fits as well, and one more would be further from the amount.
+    assert all(moved + w > limit for w in left)
+    if moved > amount:
+        taken = [w for g in chosen if (w := weights[g])]
+        assert any(moved - amount < amount - (moved - w) for w in taken), "one more came nearer"
+
+
+def test_large_groups_go_first_and_ties_to_the_smaller_number() -> None:
+    assert groups_to_move([(5, 1.0), (4, 1.0), (3, 6.0)], 6.0) == (3,)
+    assert groups_to_move([(5, 1.0), (4, 1.0)], 1.0) == (4,)
+
+
+SMALL = Cargo(nbytes=1e6, rows=1e4, rows_work=0.1, match_work=0.2)
+LARGE = Cargo(nbytes=1e9, rows=1e7, rows_work=1e-4, match_work=1e-4)
+
+
+def way(cargo: Cargo, latency: float | None = None, **options: object) -> MoveWay:
+    policy = BalancePolicy(latency=latency)
+    return way_of(cargo, MoveCosts(), policy, 10.0, **options)  # type: ignore[arg-type]  # by name
+
+
+def test_the_cheaper_protocol_is_taken() -> None:
+    cheap, dear = way(SMALL), way(LARGE)
+    assert cheap.protocol == "MSLB" and cheap.pause == cheap.work > 0
+    assert dear.protocol == "PTLB" and dear.pause == 0 < dear.work
+
+
+def test_the_latency_target_rules_mslb_out() -> None:
+    pause = way(SMALL).pause
+    assert way(SMALL, latency=pause * 1.01).protocol == "MSLB"
+    assert way(SMALL, latency=pause * 0.99).protocol == "PTLB"
+    assert way(SMALL, latency=pause * 1.5, paused=pause).protocol == "PTLB", "pauses add up"
+
+
+def test_what_ptlb_cannot_do() -> None:
+    assert way(LARGE, short=True).protocol == "MSLB"
+    several = way(LARGE, latency=0.001, several=True)
+    assert several.protocol == "MSLB" and "although the limit is 0.001 s" in several.reason
+    assert "although" not in way(LARGE, several=True).reason
+
+
+def test_what_is_not_known_is_not_waited_for() -> None:
+    assert way(Cargo(None, 1.0, 1.0, 1.0)).protocol == "PTLB"
+    assert way(Cargo(1.0, 1.0, None, 1.0)).protocol == "MSLB"
+    assert way(Cargo(None, None, None, None))[2:] == (0.0, 0.0)
+
+
+def test_heights_and_purging_are_those_of_the_plans() -> None:
+    flat = way(LARGE, heights=(1, 1))
+    assert flat.work == pytest.approx(LARGE.rows_work * 10.0 if LARGE.rows_work else 0)
+    assert "for 12 s" in way(SMALL, purge=12.0).reason
+
+
+MOVE = GroupMove(3, "PTLB", (7, 8), (0,), (1, 2), spread=1, was=None, amount=5.0, load=0.5)
+
+
+def test_a_move_has_the_fields_of_the_message() -> None:
+    assert Move(**MOVE.message()) == Move(3, "PTLB", (7, 8), (0,), (1, 2), 1)
+
+
+def test_the_way_back_undoes_a_move() -> None:
+    back = MOVE.back(9, MoveWay("MSLB", "it did not pay", 1.0, 2.0))
+    assert (back.number, back.protocol, back.groups) == (9, "MSLB", (7, 8))
+    assert (back.senders, back.receivers) == ((1, 2), (0,))
+    assert (back.spread, back.was, back.returned) == (None, 1, True)
+    assert (back.pause, back.work, back.reason) == (1.0, 2.0, "it did not pay")
+    again = back.back(3, MoveWay("PTLB", "", 0.0, 0.0))
+    assert again.message() == MOVE.message()
+
+
+def test_json_brings_a_move_back() -> None:
+    assert GroupMove.from_dict(json.loads(json.dumps(MOVE.to_dict()))) == MOVE

@@ -1,0 +1,59 @@
+"""What remains of batches, and how it becomes less without losing sums."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from plait.adapt.events import Event
+from plait.errors import SourceError
+from plait.node.reports.history import Past, past_of, thinned
+from plait.node.reports.report import Report
+
+
+def line(number: int, chance: Random) -> Past:
+    rows = {name: chance.randrange(9) for name in ("a", "b")}
+    decided = [{"kind": "judged", "batch": number}] * chance.randrange(3)
+    results = chance.randrange(99)
+    return Past(number, number, number * 1.0, chance.random(), 1, rows, results=results,
+                state_bytes=number, decisions=decided)  # fmt: skip
+
+
+def test_thinning_keeps_sums_order_and_what_came_last() -> None:
+    chance = Random(3)
+    for count in (0, 1, 2, 3, 10, 101):
+        lines = [line(n, chance) for n in range(count)]
+        fewer = thinned(thinned(lines))
+        assert len(fewer) <= len(lines)
+        for name in ("results", "batches", "took"):
+            total = sum(getattr(p, name) for p in lines)
+            assert sum(getattr(p, name) for p in fewer) == pytest.approx(total)
+        assert sum(p.rows["a"] for p in fewer) == sum(p.rows["a"] for p in lines)
+        assert [p for q in fewer for p in range(q.first, q.last + 1)] == list(range(count))
+        assert all(p.state_bytes == p.last for p in fewer)
+        assert sum(len(p.decisions) for p in fewer) == sum(len(p.decisions) for p in lines)
+
+
+def test_a_line_survives_its_text_and_nonsense_is_refused() -> None:
+    past = line(7, Random(1))
+    assert Past.from_dict(past.to_dict() | {"of a later version": 1}) == past
+    for wrong in ({"first": 1}, {"first": 1, "last": "2"}, {"first": 1, "last": 2, "rows": 3}):
+        with pytest.raises(SourceError):
+            Past.from_dict(wrong)
+
+
+def test_decisions_come_with_their_reasons_and_requests_without() -> None:
+    decision = {"kind": "move", "reasons": ["cheaper"], "current": {"cpu": 2.0}, "cost": {"cpu": 1}}
+    record = {"old": "(a b)", "new": "(b a)", "strategy": "moving-state", "start": 5, "pause": 0.1}
+    events = [
+        Event("compared", 5, 10, {"decision": decision}),
+        Event("migrated", 5, 10, record | {"plan": "(b a)", "returned": False}),
+    ]
+    own = Report(1, 5, events=events, migrations=[record])
+    (found,) = past_of(4, [own]).decisions
+    assert found["kind"] == "migrated" and found["reasons"] == ["cheaper"]
+    assert (found["before"], found["after"], found["batch"], found["processor"]) == (2.0, 1, 4, 1)
+    (asked,) = past_of(4, [Report(1, 6, migrations=[record])]).decisions
+    assert asked["kind"] == "asked" and asked["new"] == "(b a)"
+    assert not past_of(4, [Report(1, 9, migrations=[record])]).decisions, "it goes on since long"

@@ -1,0 +1,139 @@
+"""A control directory in an object store: the same as in a folder, with few requests."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from tests.machine.remote import MemoryStore, in_memory
+
+from plait.adapt.events import Event
+from plait.errors import CheckpointMismatch, StorageError
+from plait.node.reports.report import Report
+from plait.plan.jtree import mjoin
+from plait.spark.control import directory as control_module
+from plait.spark.control.directory import Control
+from plait.spark.control.soon import Requests
+from plait.testing.examples import clique
+
+QUERY = clique(3)
+BASE = "bucket/check/plait/join"
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryStore]:
+    """Nothing is remembered from other tests, and requests have a thread of their own."""
+    own = Requests(5.0, pauses=[0.0])
+    monkeypatch.setattr(control_module, "requests", lambda: own)
+    for name in ("_PLACED", "_ASKED", "_KNOWN"):
+        monkeypatch.setattr(control_module, name, type(getattr(control_module, name))())
+    system = in_memory(monkeypatch)
+    yield system
+    system.open.set()
+
+
+def control(place: str = "s3a://bucket/check") -> Control:
+    return Control.of(place, None, "run", "yarn")
+
+
+def test_decisions_and_reports_go_through_the_store(store: MemoryStore) -> None:
+    here = control()
+    assert here.shared and not here.temporary and here.folder == f"s3a://{BASE}"
+    here.reach()
+    assert here.decided(QUERY) == (None, []) and not here.knows("q")
+    first = here.decide(mjoin(QUERY), "moving-state")
+    assert here.epoch(QUERY) == first and f"{BASE}/epochs/000001.json" in store.objects
+    for batch in range(3):
+        for processor in range(2):
+            here.write_report("q", batch, Report(processor, batch + 1, results=processor))
+    assert here.batches("q") == [0, 1, 2] and here.knows("q")
+    assert sorted(r.results for r in here.reports("q", 1)) == [0, 1]
+    store.objects[f"{BASE}/reports/q/00000000/1-7.json"] = (b"{", 0)
+    found, (note,) = here.read_reports("q", 1)
+    assert len(found) == 2 and "1-7.json cannot be read" in note
+
+
+def test_requests_of_a_batch_are_few(store: MemoryStore) -> None:
+    here = control()
+    here.decide(mjoin(QUERY), "auto")
+    store.objects["bucket/check/metadata"] = (json.dumps({"id": "q"}).encode(), 0)
+    for batch in range(6):
+        before = Counter(store.requests)
+        here.check_place("q")
+        here.decided(QUERY)
+        report = Report(0, batch + 1, events=[Event("judged", 1, 0)] if batch == 4 else [])
+        here.write_events(report, batch)
+        here.write_report("q", batch, report)
+        asked = Counter(store.requests) - before
+        del asked["clear"]  # in its own time
+        if batch == 0:
+            assert asked == Counter(get=2, list=1, put=1), "its place and the epoch"
+        else:
+            assert asked == Counter(list=1, put=1 + (batch == 4)), batch
+    assert f"{BASE}/events/0-00000004.jsonl" in store.objects
+
+
+def test_old_reports_go_many_at_a_time(store: MemoryStore) -> None:
+    here = replace(control(), kept=6)
+    for batch in range(40):
+        for processor in range(2):
+            here.write_report("q", batch, Report(processor, batch + 1))
+    getattr(control_module, "requests")().ask(lambda: None).result(10)  # noqa: B009
+    kept = here.batches("q")
+    assert kept == list(range(kept[0], 40)) and 6 <= len(kept) <= 9
+    assert len(here.reports("q", 35)) == 2 and here.reports("q", 20) == []
+    assert store.requests["clear"] < 2 * 40 / 3 + 2
+
+
+def test_a_store_that_is_away_delays_nothing_but_what_it_is_told(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Requests(0.01, pauses=[0.0])
+    monkeypatch.setattr(control_module, "requests", lambda: slow)
+    here = control()
+    first = here.decide(mjoin(QUERY), "auto")
+    for _ in range(1000):  # in a hundredth of a second even this store may not answer
+        if here.epoch(QUERY) == first:
+            break
+        slow.ask(lambda: None).result(10)
+    slow.ask(lambda: None).result(10)
+    store.open.clear()
+    for batch in range(5):
+        here.check_place("q")
+        assert here.epoch(QUERY) == first, "what was known before"
+        here.write_report("q", batch, Report(0, batch + 1))
+    store.open.set()
+    slow.ask(lambda: None).result(10)
+    assert here.batches("q") == list(range(5)), "everything was told in the end"
+
+
+def test_a_report_that_was_given_up_is_an_error_to_count(store: MemoryStore) -> None:
+    store.away = OSError("503: slow down")
+    with pytest.raises(OSError, match="503"):
+        control().write_report("q", 0, Report(0, 1))
+    assert control().decided(QUERY)[0] is None, "the query goes on"
+    store.away = None
+    control().write_report("q", 1, Report(0, 2))
+    assert control().batches("q") == [1]
+    store.away = OSError("503: slow down")
+    with pytest.raises(StorageError, match="503"):
+        control().decide(mjoin(QUERY), "auto")
+
+
+def test_the_wrong_checkpoint_is_refused(store: MemoryStore) -> None:
+    with pytest.raises(CheckpointMismatch, match="was told the checkpoint s3a://bucket/check"):
+        control().check_place("q")
+    store.objects["bucket/check/metadata"] = (json.dumps({"id": "other"}).encode(), 0)
+    with pytest.raises(CheckpointMismatch):
+        control().check_place("q")
+    store.away = OSError("away")
+    control().check_place("q")  # what cannot be read is not judged
+
+
+def test_a_store_that_refuses_is_named_beforehand(store: MemoryStore) -> None:
+    store.away = OSError("AWS Error ACCESS_DENIED during ListObjectsV2")
+    with pytest.raises(StorageError, match=r"cannot reach s3a://bucket/check: .*ACCESS_DENIED"):
+        control().reach()
