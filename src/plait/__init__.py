@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from plait import sites as sites
     from plait import spark as spark
     from plait import testing as testing
-    from plait.adapt.policy import Policy as Policy
+    from plait.adapt.policy import PlanPolicy as PlanPolicy
     from plait.api.question import Join as Join
     from plait.api.question import join as join
     from plait.api.question import sql as sql
@@ -38,7 +38,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BalancePolicy",
     "Join",
-    "Policy",
+    "PlanPolicy",
     "__version__",
     "check",
     "check_environment",
@@ -72,7 +72,7 @@ _PLACES = {
     "testing": "plait.testing",
     "BalancePolicy": "plait.groups.balance.policy",
     "Join": "plait.api.question",
-    "Policy": "plait.adapt.policy",
+    "PlanPolicy": "plait.adapt.policy",
     "join": "plait.api.question",
     "sql": "plait.api.question",
     "check": "plait.spark.environment.doctor",

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from plait.adapt.events import Event
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.local.host import LocalRun
 from plait.optimize.costs import DEFAULT
 from plait.plan.jtree import parse_shape
@@ -43,7 +43,7 @@ def batches(
     return found
 
 
-POLICY = Policy(sampling=0.5, effort=1.0, look=0.0)
+POLICY = PlanPolicy(sampling=0.5, effort=1.0, look=0.0)
 """Batches here take milliseconds, so a share of their time is not enough to learn anything."""
 
 

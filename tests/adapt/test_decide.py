@@ -7,7 +7,7 @@ import pytest
 from tests.adapt.conftest import QUERY
 
 from plait.adapt.decide import Decision, Standing, decide
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.optimize.statistics import Estimate, Statistics
@@ -23,10 +23,12 @@ WORST, BEST = (parse_shape(QUERY, s) for s in ("((s0 s1) s2)", "(s0 (s1 s2))"))
 STANDING = Standing(WORST, 100.0, regret=10.0, confirmed=5)
 
 
-def asked(policy: Policy | None = None, budget: Budget | None = None, **changes: Any) -> Decision:
+def asked(
+    policy: PlanPolicy | None = None, budget: Budget | None = None, **changes: Any
+) -> Decision:
     known = changes.pop("known", KNOWN)
     standing = replace(STANDING, **changes)
-    return decide(QUERY, known, standing, policy or Policy(), budget=budget, costs=DEFAULT)
+    return decide(QUERY, known, standing, policy or PlanPolicy(), budget=budget, costs=DEFAULT)
 
 
 def test_it_moves_to_the_better_plan_and_says_why() -> None:
@@ -46,20 +48,20 @@ def test_the_best_plan_stays() -> None:
 @pytest.mark.parametrize(
     ("policy", "changes", "kind", "why"),
     [
-        (Policy(margin=0.999), {}, "stay", "less than the margin of 100%"),
-        (Policy(least=1e6), {}, "stay", "saves less than 1e+06 CPU"),
-        (Policy(), {"banned": {"(s0 (s1 s2))": 130.0}}, "stay", "left alone for 30 s more"),
-        (Policy(), {"banned": {"(s0 (s1 s2))": 90.0}}, "move", "staying has cost"),
-        (Policy(), {"migrated": 99.0}, "stay", "the last migration was 1 s ago"),
-        (Policy(rest=0.5), {"migrated": 99.0}, "move", "staying has cost"),
-        (Policy(confirm=7), {}, "stay", "to be confirmed by 7 comparisons in a row"),
-        (Policy(), {"regret": 0.0}, "stay", "staying has cost 0 s so far"),
-        (Policy(), {"regret": 0.0, "waiting": 9.0}, "move", "s for the rows that wait"),
-        (Policy(payback=0.0), {"regret": 0.0}, "move", "staying has cost 0 s"),
-        (Policy(), {"overhead": 20.0}, "stay", "the migration would take 20 s"),
+        (PlanPolicy(margin=0.999), {}, "stay", "less than the margin of 100%"),
+        (PlanPolicy(least=1e6), {}, "stay", "saves less than 1e+06 CPU"),
+        (PlanPolicy(), {"banned": {"(s0 (s1 s2))": 130.0}}, "stay", "left alone for 30 s more"),
+        (PlanPolicy(), {"banned": {"(s0 (s1 s2))": 90.0}}, "move", "staying has cost"),
+        (PlanPolicy(), {"migrated": 99.0}, "stay", "the last migration was 1 s ago"),
+        (PlanPolicy(rest=0.5), {"migrated": 99.0}, "move", "staying has cost"),
+        (PlanPolicy(confirm=7), {}, "stay", "to be confirmed by 7 comparisons in a row"),
+        (PlanPolicy(), {"regret": 0.0}, "stay", "staying has cost 0 s so far"),
+        (PlanPolicy(), {"regret": 0.0, "waiting": 9.0}, "move", "s for the rows that wait"),
+        (PlanPolicy(payback=0.0), {"regret": 0.0}, "move", "staying has cost 0 s"),
+        (PlanPolicy(), {"overhead": 20.0}, "stay", "the migration would take 20 s"),
     ],
 )
-def test_reasons_to_stay(policy: Policy, changes: dict[str, Any], kind: str, why: str) -> None:
+def test_reasons_to_stay(policy: PlanPolicy, changes: dict[str, Any], kind: str, why: str) -> None:
     decision = asked(policy, **changes)
     assert decision.kind == kind and why in decision.reasons[-1]
 
@@ -84,7 +86,7 @@ def test_what_is_not_sure_but_cannot_matter_need_not_be_learnt() -> None:
 def test_a_plan_that_no_longer_fits_is_left_at_once() -> None:
     hasty = {"regret": 0.0, "confirmed": 0, "migrated": 100.0}
     needs = asked(plan=WORST).current.bytes
-    decision = asked(Policy(margin=1.0), Budget(memory=needs / 2), **hasty)
+    decision = asked(PlanPolicy(margin=1.0), Budget(memory=needs / 2), **hasty)
     assert decision.kind == "move" and decision.resource == "memory" and decision.fits
     assert decision.cost is not None and decision.cost.bytes <= needs / 2 * 0.9
     assert "more than the budget of" in decision.reasons[0]
@@ -122,15 +124,17 @@ def test_a_decision_says_how_to_get_there() -> None:
     told = decision.to_dict()
     assert told["way"]["reason"] == decision.way.reason and told["pause"] == decision.way.pause
     assert asked(plan=BEST).way is None and asked(plan=BEST).to_dict()["pause"] == 0.0
-    hurried = asked(Policy(latency=decision.way.pause / 2))
+    hurried = asked(PlanPolicy(latency=decision.way.pause / 2))
     assert hurried.way is not None and hurried.way.strategy == "parallel-track"
 
 
 @pytest.mark.parametrize(
     ("policy", "strategy"),
-    [(Policy(), "moving-state"), (Policy(latency=0.0), "parallel-track")],
+    [(PlanPolicy(), "moving-state"), (PlanPolicy(latency=0.0), "parallel-track")],
 )
-def test_what_the_chosen_strategy_costs_must_have_been_lost(policy: Policy, strategy: str) -> None:
+def test_what_the_chosen_strategy_costs_must_have_been_lost(
+    policy: PlanPolicy, strategy: str
+) -> None:
     way = asked(policy).way
     assert way is not None and way.strategy == strategy
     for regret, kind in ((0.99 * way.work, "stay"), (1.01 * way.work, "move")):
@@ -138,14 +142,14 @@ def test_what_the_chosen_strategy_costs_must_have_been_lost(policy: Policy, stra
 
 
 def test_the_strategies_cost_differently() -> None:
-    moving, parallel = (asked(Policy(latency=latency)).way for latency in (None, 0.0))
+    moving, parallel = (asked(PlanPolicy(latency=latency)).way for latency in (None, 0.0))
     assert moving is not None and parallel is not None
     assert moving.work < parallel.work and moving.pause > parallel.pause
 
 
 def test_a_plan_that_must_go_for_lack_of_memory_moves_its_state() -> None:
     needs = asked(plan=WORST).current.bytes
-    decision = asked(Policy(latency=0.0), Budget(memory=needs / 2), nbytes=needs)
+    decision = asked(PlanPolicy(latency=0.0), Budget(memory=needs / 2), nbytes=needs)
     assert decision.kind == "move" and decision.resource == "memory"
     assert decision.way is not None and decision.way.strategy == "moving-state"
     assert "0 are left" in decision.way.reason

@@ -10,7 +10,7 @@ import pytest
 from tests.adapt.conftest import POLICY, QUERY, RATE
 
 from plait.adapt.loop import LoopStep, advance, beginning
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.setting import Setting
 from plait.adapt.state import Loop
 from plait.adapt.told import ChangePlan, Coming, Compared, Draw, Joined, PlanChanged, Sampled, Told
@@ -185,7 +185,7 @@ def test_while_two_plans_run_nothing_is_compared_and_no_time_counts() -> None:
 
 def test_rows_that_come_too_fast_for_the_memory_are_foreseen() -> None:
     limited = replace(SETTING, budget=Budget(memory=1e8))
-    slow = replace(limited, policy=Policy(look=0.0, effort=0.0, sampling=0.0))
+    slow = replace(limited, policy=PlanPolicy(look=0.0, effort=0.0, sampling=0.0))
     loop = Loop.of(slow)
     for second in (1, 2, 3):
         loop = advance(slow, loop, joined(second, WRONG)).loop

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.errors import PolicyError
 
 
@@ -21,11 +21,11 @@ from plait.errors import PolicyError
 )
 def test_thresholds_without_sense_are_refused(bad: dict[str, object], why: str) -> None:
     with pytest.raises(PolicyError) as error:
-        Policy.from_dict(bad)
+        PlanPolicy.from_dict(bad)
     assert why in str(error.value)
 
 
 def test_a_policy_survives_as_plain_data() -> None:
-    policy = Policy(margin=0.3, latency=0.5, confirm=3)
-    assert Policy.from_dict(policy.to_dict()) == policy
-    assert Policy.from_dict({"margin": 0.3}) == Policy(margin=0.3), "the rest is as usual"
+    policy = PlanPolicy(margin=0.3, latency=0.5, confirm=3)
+    assert PlanPolicy.from_dict(policy.to_dict()) == policy
+    assert PlanPolicy.from_dict({"margin": 0.3}) == PlanPolicy(margin=0.3), "the rest is as usual"

@@ -7,7 +7,7 @@ import pytest
 from tests.adapt.conftest import POLICY
 
 from plait.adapt.events import Event
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.replay import replay, started, summary
 from plait.errors import SourceError
 from plait.node.reports.event_log import read_events, write_events
@@ -65,7 +65,7 @@ def test_the_recorded_policy_decides_the_same_again(events: list[Event]) -> None
 
 def test_another_policy_decides_otherwise(events: list[Event]) -> None:
     assert started(events).policy == POLICY
-    never = summary(list(replay(events, Policy(margin=1.0))))
+    never = summary(list(replay(events, PlanPolicy(margin=1.0))))
     assert never["moves"] == 0 < never["recorded_moves"] and never["cost"] > never["recorded_cost"]
 
 

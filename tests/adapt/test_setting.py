@@ -6,18 +6,18 @@ from dataclasses import replace
 from tests.adapt.conftest import QUERY
 
 from plait.adapt.knowledge import Knowledge
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.setting import Setting
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait_lab.laws.policies import Lies
 
-SETTING = Setting(QUERY, Policy(), Budget(), DEFAULT)
+SETTING = Setting(QUERY, PlanPolicy(), Budget(), DEFAULT)
 
 
 def test_what_the_policy_leaves_open_follows_the_window() -> None:
     assert (SETTING.window, SETTING.half_life, SETTING.trial) == (4.0, 2.0, 4.0)
-    said = replace(SETTING, policy=Policy(half_life=7.0, trial=0.0))
+    said = replace(SETTING, policy=PlanPolicy(half_life=7.0, trial=0.0))
     assert (said.half_life, said.trial) == (7.0, 0.0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.strategy import way_to
 from plait.optimize.costs import DEFAULT
 from plait.optimize.migration_cost import parallel_bytes
@@ -27,52 +27,52 @@ RARE, MUCH = model(1e-4, 1e-4), model(1e-4, 0.05)
 
 
 def test_the_cheaper_strategy_is_taken() -> None:
-    little, much = (way_to(m, OLD, NEW, Policy()) for m in (RARE, MUCH))
+    little, much = (way_to(m, OLD, NEW, PlanPolicy()) for m in (RARE, MUCH))
     assert little.strategy == "moving-state" and much.strategy == "parallel-track"
     for way in (little, much):
         assert way.reason.startswith("recomputing takes ") and "running both plans" in way.reason
-    moving = way_to(MUCH, OLD, NEW, Policy(), room=0.0)
+    moving = way_to(MUCH, OLD, NEW, PlanPolicy(), room=0.0)
     assert much.work < moving.work and much.pause < moving.pause
 
 
 def test_what_both_plans_have_is_not_recomputed() -> None:
     same = parse_shape(QUERY, "(c (b a))")
-    way = way_to(MUCH, OLD, same, Policy(latency=0.0))
+    way = way_to(MUCH, OLD, same, PlanPolicy(latency=0.0))
     assert way.strategy == "moving-state" and "every state" in way.reason
     assert way.pause < 1e-3
 
 
 def test_a_pause_beyond_the_latency_is_avoided() -> None:
-    pause = way_to(RARE, OLD, NEW, Policy()).pause
-    assert way_to(RARE, OLD, NEW, Policy(latency=2 * pause)).strategy == "moving-state"
-    way = way_to(RARE, OLD, NEW, Policy(latency=pause / 2))
+    pause = way_to(RARE, OLD, NEW, PlanPolicy()).pause
+    assert way_to(RARE, OLD, NEW, PlanPolicy(latency=2 * pause)).strategy == "moving-state"
+    way = way_to(RARE, OLD, NEW, PlanPolicy(latency=pause / 2))
     assert way.strategy == "parallel-track" and "would pause for" in way.reason
-    assert way_to(RARE, OLD, NEW, Policy(latency=2 * pause), price=4.0).pause == pytest.approx(
+    assert way_to(RARE, OLD, NEW, PlanPolicy(latency=2 * pause), price=4.0).pause == pytest.approx(
         0.0
     ), "what the machine takes counts, not what the model foresees"
 
 
 def test_the_states_of_both_plans_must_fit() -> None:
     needed = parallel_bytes(MUCH, OLD, NEW)
-    assert way_to(MUCH, OLD, NEW, Policy(), room=1.01 * needed).strategy == "parallel-track"
-    way = way_to(MUCH, OLD, NEW, Policy(latency=0.0), room=0.99 * needed)
+    assert way_to(MUCH, OLD, NEW, PlanPolicy(), room=1.01 * needed).strategy == "parallel-track"
+    way = way_to(MUCH, OLD, NEW, PlanPolicy(latency=0.0), room=0.99 * needed)
     assert way.strategy == "moving-state" and "are left" in way.reason
 
 
 def test_overhead_counts_as_pause_and_as_work() -> None:
     for m, latency in ((RARE, None), (RARE, 0.0)):
-        plain = way_to(m, OLD, NEW, Policy(latency=latency))
-        more = way_to(m, OLD, NEW, Policy(latency=latency), overhead=0.5)
+        plain = way_to(m, OLD, NEW, PlanPolicy(latency=latency))
+        more = way_to(m, OLD, NEW, PlanPolicy(latency=latency), overhead=0.5)
         assert more.strategy == plain.strategy
         assert (more.pause, more.work) == pytest.approx((plain.pause + 0.5, plain.work + 0.5))
 
 
 def test_what_was_measured_of_the_old_plan_counts_more_than_what_was_foreseen() -> None:
-    assert way_to(MUCH, OLD, NEW, Policy()).strategy == "parallel-track"
-    slow = way_to(MUCH, OLD, NEW, Policy(), running=1e6)
+    assert way_to(MUCH, OLD, NEW, PlanPolicy()).strategy == "parallel-track"
+    slow = way_to(MUCH, OLD, NEW, PlanPolicy(), running=1e6)
     assert slow.strategy == "moving-state", "nobody wants to run that for another window"
 
 
 def test_asking_is_free_of_consequences() -> None:
-    assert way_to(MUCH, OLD, NEW, Policy()) == way_to(MUCH, OLD, NEW, Policy())
-    assert way_to(MUCH, OLD, NEW, Policy()).to_dict()["strategy"] == "parallel-track"
+    assert way_to(MUCH, OLD, NEW, PlanPolicy()) == way_to(MUCH, OLD, NEW, PlanPolicy())
+    assert way_to(MUCH, OLD, NEW, PlanPolicy()).to_dict()["strategy"] == "parallel-track"

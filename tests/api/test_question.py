@@ -90,6 +90,6 @@ def test_what_is_no_amount_of_memory_is_refused(question: Join, amount: str | fl
 
 def test_what_is_no_policy_is_refused(question: Join) -> None:
     with pytest.raises(
-        PolicyError, match=r"a str is no policy; give True, False or a plait\.Policy"
+        PolicyError, match=r"a str is no policy; give True, False or a plait\.PlanPolicy"
     ):
         question.adapt("always")  # type: ignore[arg-type]  # the mistake that is tested

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.dashboard.conftest import RUN
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.strategy import way_to
 from plait.dashboard.drawing.graph import draw_graph
 from plait.dashboard.drawing.tree import draw_tree
@@ -98,7 +98,7 @@ def test_a_preview_is_what_the_processors_would_foresee(contents: Contents) -> N
     known = RUN.known(RUN.phase(59))
     model = Model(query, known, DEFAULT)
     old, new = (parse_shape(query, p) for p in (contents.latest[0].plan, wanted))
-    way = way_to(model, old, new, Policy(), room=24e6 - 9e6)
+    way = way_to(model, old, new, PlanPolicy(), room=24e6 - 9e6)
     first = found.processors[0]
     assert (first.pause, first.strategy) == (way.pause, way.strategy)
     assert first.now == pytest.approx(model.cost(old).cpu)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.setting import Setting
 from plait.local.host import LocalRun
 from plait.optimize.budget import Budget
@@ -34,7 +34,7 @@ SEEDS = st.integers(0, 2**32)
 LIES = Lies(1)
 
 
-def lied_to(query: Query, policy: Policy, budget: Budget | None = None) -> Setting:
+def lied_to(query: Query, policy: PlanPolicy, budget: Budget | None = None) -> Setting:
     """A loop that is told lies."""
     return Setting(query, policy, budget or Budget(), DEFAULT, believe=LIES)
 

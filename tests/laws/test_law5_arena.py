@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.engine.saved import engine_from_state, engine_to_state
 from plait.kernels.jit import Array
 from plait.kernels.memory import HEAP, Memory
@@ -41,7 +41,7 @@ from plait_lab.laws.tunings import drawn_tuning
 
 pytestmark = pytest.mark.slow
 
-LOOSE = Policy(confidence=0.0, margin=0.0, least=0.0, payback=0.0, confirm=1, drift=0.0)
+LOOSE = PlanPolicy(confidence=0.0, margin=0.0, least=0.0, payback=0.0, confirm=1, drift=0.0)
 """Goes over to another plan at the least occasion."""
 
 

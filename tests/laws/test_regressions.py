@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import plait
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.api.question import Join
 from plait.local.host import LocalRun
 from plait.plan.jtree import parse_shape
@@ -96,7 +96,7 @@ def test_keys_of_the_pieces_to_come_are_not_forgotten_within_a_memory_budget() -
 def test_keys_of_the_pieces_to_come_are_not_forgotten_by_processors() -> None:
     tables, question = _churning(100_000, "key-{}".format, pa.string())
     query = question.query
-    cluster = Cluster(query, parse_shape(query, "(a b)"), 1, adapt=Policy())
+    cluster = Cluster(query, parse_shape(query, "(a b)"), 1, adapt=PlanPolicy())
     until = {"a": 50_000, "b": 47_000}  # the same instant
     first = {name: table.slice(0, until[name]) for name, table in tables.items()}
     second = {name: table.slice(until[name]) for name, table in tables.items()}
@@ -113,6 +113,6 @@ def test_a_key_of_the_next_piece_is_not_forgotten() -> None:
     tuning = Tuning(
         forget_keys=1, large_slices=1, piece_rows=1, pieces_per_window=1000, slice_rows=1
     )
-    run = LocalRun(query, adapt=Policy(), tuning=tuning)
+    run = LocalRun(query, adapt=PlanPolicy(), tuning=tuning)
     history = History(query, ({"a": rows, "b": rows[:2]}, {"b": rows[2:]}))
     assert sum(run.push(batch).num_rows for batch in history.tables()) == 3

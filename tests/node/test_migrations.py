@@ -6,7 +6,7 @@ import json
 
 import pyarrow as pa
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.node.epochs import Epoch
 from plait.plan.jtree import Node, mjoin, parse_shape
 from plait.plan.routed import Teddies
@@ -60,7 +60,7 @@ def test_a_decision_waits_until_the_one_before_is_done() -> None:
 
 def test_a_decision_is_obeyed_after_a_restart_with_a_new_directory() -> None:
     """Numbering starts at 1 again there, and the header knows a later epoch."""
-    cluster = Cluster(QUERY, mjoin(QUERY), 2, adapt=Policy())
+    cluster = Cluster(QUERY, mjoin(QUERY), 2, adapt=PlanPolicy())
     cluster.run(rows(1))
     for number, shape in ((1, "((a b) c)"), (2, "(a (b c))"), (3, "((a b) c)")):
         cluster.run(rows(number + 1), epoch=Epoch(number, parse_shape(QUERY, shape), origin="old"))
@@ -82,7 +82,7 @@ def test_a_decision_is_obeyed_after_a_restart_with_a_new_directory() -> None:
 
 
 def test_a_refused_decision_leaves_the_loop_on() -> None:
-    cluster = Cluster(QUERY, mjoin(QUERY), 1, adapt=Policy())
+    cluster = Cluster(QUERY, mjoin(QUERY), 1, adapt=PlanPolicy())
     cluster.run(rows(1))
     cluster.run(rows(2), epoch=Epoch(1, TREE, "parallel-track"))
     teddies = Cluster(QUERY, Teddies(policy="random"), 1)
@@ -94,7 +94,7 @@ def test_a_refused_decision_leaves_the_loop_on() -> None:
 
 
 def test_a_plan_given_at_a_restart_ends_what_was_decided_before() -> None:
-    cluster = Cluster(QUERY, mjoin(QUERY), 1, adapt=Policy())
+    cluster = Cluster(QUERY, mjoin(QUERY), 1, adapt=PlanPolicy())
     decided = Epoch(1, TREE, origin="old")
     cluster.run(rows(1), epoch=decided)
     other = parse_shape(QUERY, "(a (b c))")
@@ -105,7 +105,7 @@ def test_a_plan_given_at_a_restart_ends_what_was_decided_before() -> None:
 
 
 def test_headers_of_earlier_versions_go_on() -> None:
-    cluster = Cluster(QUERY, mjoin(QUERY), 1, adapt=Policy())
+    cluster = Cluster(QUERY, mjoin(QUERY), 1, adapt=PlanPolicy())
     cluster.run(rows(1), epoch=Epoch(2, TREE))
     header = json.loads(cluster.stores[0].header or "")
     del header["followed"], header["held"]
@@ -126,6 +126,6 @@ def learnt(cluster: Cluster) -> list[object]:
 
 def restarted(cluster: Cluster, plan: Node | None = None) -> Cluster:
     """The same stores, no engines."""
-    again = Cluster(QUERY, plan or mjoin(QUERY), len(cluster.stores), adapt=Policy())
+    again = Cluster(QUERY, plan or mjoin(QUERY), len(cluster.stores), adapt=PlanPolicy())
     again.stores = cluster.stores
     return again

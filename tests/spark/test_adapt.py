@@ -22,7 +22,7 @@ from plait.testing.oracle.answer import Result, multiset
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
-POLICY = plait.Policy(sampling=0.5, effort=1.0, confidence=0.7)
+POLICY = plait.PlanPolicy(sampling=0.5, effort=1.0, confidence=0.7)
 """Batches are small here: a share of their time is not enough to learn anything."""
 
 

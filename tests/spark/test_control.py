@@ -37,7 +37,7 @@ def test_oracle_the_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     def arrive() -> dict[str, DataFrame]:
         return streams(spark, tmp_path / "in", batches[: next(coming)])
 
-    question = asked(arrive()).adapt(plait.Policy())
+    question = asked(arrive()).adapt(plait.PlanPolicy())
     checkpoint = tmp_path / "checkpoint"
     query = start(question.to_df(checkpoint=str(checkpoint)), tmp_path)
     folder = checkpoint / "plait" / "join"

@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.strategy import Way, way_to
 from plait.optimize.budget import Budget, Resource, show_memory
 from plait.optimize.choose import choose
@@ -128,7 +128,7 @@ def decide(
     query: Query,
     known: Statistics,
     standing: Standing,
-    policy: Policy,
+    policy: PlanPolicy,
     *,
     budget: Budget | None = None,
     costs: Costs,
@@ -141,7 +141,7 @@ def decide(
     >>> known = Statistics.of(
     ...     {"a": 2000, "b": 2000, "c": 2000}, joint={"a b": 0.01, "b c": 1e-6}, batch=1.0)
     >>> standing = Standing(parse_shape(chain(3), "((a b) c)"), 100.0, regret=9.0, confirmed=2)
-    >>> decision = decide(chain(3), known, standing, Policy(), costs=DEFAULT)
+    >>> decision = decide(chain(3), known, standing, PlanPolicy(), costs=DEFAULT)
     >>> print(decision.kind, decision.plan)
     move (a (b c))
     """
@@ -149,7 +149,7 @@ def decide(
 
 
 def decide_by(
-    model: Model, known: Statistics, standing: Standing, policy: Policy, limits: Budget
+    model: Model, known: Statistics, standing: Standing, policy: PlanPolicy, limits: Budget
 ) -> Decision:
     """The same, by the model of what is known."""
     query = model.query
@@ -220,13 +220,20 @@ def decide_by(
     return _because(replace(found, kind="move"), why)
 
 
-def _way(plan: Node, model: Model, standing: Standing, policy: Policy, room: float | None) -> Way:
+def _way(
+    plan: Node, model: Model, standing: Standing, policy: PlanPolicy, room: float | None
+) -> Way:
     price, overhead = standing.price, standing.overhead
     return way_to(model, standing.plan, plan, policy, room=room, price=price, overhead=overhead)
 
 
 def _must_move(
-    space: Joins, current: Cost, standing: Standing, policy: Policy, limits: Budget, excess: float
+    space: Joins,
+    current: Cost,
+    standing: Standing,
+    policy: PlanPolicy,
+    limits: Budget,
+    excess: float,
 ) -> Decision:
     """The current plan does not fit: which plan does, with room to spare if possible?"""
     short = limits.binding(current)
@@ -258,7 +265,7 @@ def _must_move(
     return Decision("move", (said, why), current, plan, cost, resource=short)
 
 
-def _scaled(limits: Budget, standing: Standing, spare: Policy | None, excess: float) -> Budget:
+def _scaled(limits: Budget, standing: Standing, spare: PlanPolicy | None, excess: float) -> Budget:
     """The budget in the model's terms, less the head-room."""
     room = 1.0 if spare is None else 1 - spare.headroom
     return replace(
@@ -273,7 +280,7 @@ def _priced(cost: Cost, standing: Standing, excess: float) -> Cost:
 
 
 def _unsure(
-    query: Query, model: Model, known: Statistics, policy: Policy, plans: tuple[Node, Node]
+    query: Query, model: Model, known: Statistics, policy: PlanPolicy, plans: tuple[Node, Node]
 ) -> tuple[int, ...]:
     """The sets that only some of the plans put together and of which too little is known."""
     if not policy.confidence:

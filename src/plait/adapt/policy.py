@@ -14,12 +14,12 @@ from plait.errors import PolicyError
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """The thresholds of the loop.
+class PlanPolicy:
+    """Thresholds that decide when a query changes its plan.
 
-    >>> Policy(margin=0.5).margin
+    >>> PlanPolicy(margin=0.5).margin
     0.5
-    >>> Policy(sampling=2.0)
+    >>> PlanPolicy(sampling=2.0)
     Traceback (most recent call last):
     plait.errors.PolicyError: a policy with sampling=2.0; give a number from 0 to 1
     """
@@ -33,9 +33,9 @@ class Policy:
     least: float = 1e-4
     """How much cheaper it must be at least, in CPU seconds per second of event time."""
     payback: float = 1.0
-    """What staying has cost must be so many times the predicted cost of the migration."""
+    """Move once staying has cost this many times the predicted cost of the migration."""
     confirm: int = 2
-    """So many comparisons of plans in a row must say the same."""
+    """How many comparisons of plans in a row must agree."""
     rest: float | None = None
     """The least time between two migrations; by default one window."""
     drift: float = 0.2
@@ -87,10 +87,10 @@ class Policy:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Policy:
+    def from_dict(cls, given: Mapping[str, Any]) -> PlanPolicy:
         """A policy from plain data; what is not given is as usual.
 
-        >>> Policy.from_dict({"marging": 1})
+        >>> PlanPolicy.from_dict({"marging": 1})
         Traceback (most recent call last):
         plait.errors.PolicyError: a policy has no 'marging'; did you mean 'margin'? known: ...
         """

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from plait.adapt.decide import Decision, Standing, decide
 from plait.adapt.events import Event
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.pursuit import Pursuit
 from plait.errors import PlaitError, SourceError
 from plait.optimize.budget import Budget, Unit
@@ -41,7 +41,7 @@ class Started:
 
     query: Query
     plan: Node
-    policy: Policy
+    policy: PlanPolicy
     budget: Budget
     costs: Costs
 
@@ -63,7 +63,7 @@ class Replayed:
     """What the plan that really ran is predicted to take."""
 
 
-def replay(events: Sequence[Event], policy: Policy | None = None) -> Iterator[Replayed]:
+def replay(events: Sequence[Event], policy: PlanPolicy | None = None) -> Iterator[Replayed]:
     """Decide again, by another policy or by the recorded one, for each processor in the log."""
     for processor in sorted({event.processor for event in events}):
         yield from _replay([e for e in events if e.processor == processor], policy)
@@ -81,7 +81,7 @@ def started(events: Sequence[Event]) -> Started:
     return Started(
         query,
         _field(first, "plan", lambda data: from_dict(data, query)),
-        _field(first, "policy", lambda data: Policy.from_dict(_READ.mapping(data, "$"))),
+        _field(first, "policy", lambda data: PlanPolicy.from_dict(_READ.mapping(data, "$"))),
         _field(first, "budget", _budget),
         _field(first, "costs", from_mapping),
     )
@@ -147,7 +147,7 @@ def _decision(data: object) -> Mapping[str, Any]:
     return fields
 
 
-def _replay(events: Sequence[Event], policy: Policy | None) -> Iterator[Replayed]:
+def _replay(events: Sequence[Event], policy: PlanPolicy | None) -> Iterator[Replayed]:
     beginning = started(events)
     policy = policy or beginning.policy
     plan, pursuit = beginning.plan, Pursuit()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from plait.adapt.knowledge import Knowledge
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.optimize.budget import Budget
 from plait.optimize.costs import Costs
 from plait.optimize.statistics import Statistics
@@ -21,7 +21,7 @@ class Setting:
     """The question, the policy, and what the machine has and takes."""
 
     query: Query
-    policy: Policy
+    policy: PlanPolicy
     budget: Budget
     costs: Costs
     believe: Believe = Knowledge.statistics

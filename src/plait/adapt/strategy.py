@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.optimize.migration_cost import parallel_bytes, predict, terms_of
 from plait.optimize.model import Model
 from plait.plan.jtree import Node
@@ -43,7 +43,7 @@ def way_to(
     model: Model,
     old: Node,
     new: Node,
-    policy: Policy,
+    policy: PlanPolicy,
     *,
     room: float | None = None,
     price: float = 1.0,
@@ -60,11 +60,11 @@ def way_to(
     >>> from plait.plan.jtree import parse_shape
     >>> model = long_chain_model()
     >>> old, new = (parse_shape(model.query, s) for s in ("(((a b) c) d)", "(a ((b c) d))"))
-    >>> way_to(model, old, new, Policy()).reason
+    >>> way_to(model, old, new, PlanPolicy()).reason
     'recomputing takes 0.0396 s, running both plans 1.6 s'
-    >>> way_to(model, old, new, Policy(latency=0.001)).reason
+    >>> way_to(model, old, new, PlanPolicy(latency=0.001)).reason
     'moving state would pause for 0.0396 s, the limit is 0.001 s'
-    >>> way_to(model, old, new, Policy(latency=0.001), room=1e4).strategy
+    >>> way_to(model, old, new, PlanPolicy(latency=0.001), room=1e4).strategy
     'moving-state'
     """
     # An old row of any stream is dropped when its life is over, and combinations before that.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from plait.adapt.policy import Policy
+    from plait.adapt.policy import PlanPolicy
     from plait.groups.balance.policy import BalancePolicy
     from plait.local.replay import Order
     from plait.local.run import Execution, Results
@@ -52,22 +52,22 @@ class _Runnable:
     known: Statistics | None
     router: Routed | None
     enforced: bool
-    adaptive: Policy | bool | None
+    adaptive: PlanPolicy | bool | None
     balanced: BalancePolicy | bool
 
-    def adapt(self, policy: Policy | bool = True) -> Self:
+    def adapt(self, policy: PlanPolicy | bool = True) -> Self:
         """Say whether the plan may change while it runs, and by which policy.
 
         By default it may, by the usual policy, unless a plan or a router is given for the run:
         then it is kept. `adapt(True)` lets the run begin with that plan and change it.
-        `adapt(False)` keeps every plan; `adapt(plait.Policy(margin=0.5))` asks for more gain.
+        `adapt(False)` keeps every plan; `adapt(plait.PlanPolicy(margin=0.5))` asks for more gain.
         """
-        from plait.adapt.policy import Policy
+        from plait.adapt.policy import PlanPolicy
 
-        if not isinstance(policy, Policy | bool):
+        if not isinstance(policy, PlanPolicy | bool):
             raise PolicyError(
                 f"a {type(policy).__name__} is no policy",
-                remedy="give True, False or a plait.Policy",
+                remedy="give True, False or a plait.PlanPolicy",
             )
         return self._with(adaptive=policy)
 
@@ -95,15 +95,15 @@ class _Runnable:
             return self.balanced
         return BalancePolicy() if self.balanced else None
 
-    def _policy(self, plan: object) -> Policy | None:
+    def _policy(self, plan: object) -> PlanPolicy | None:
         """The policy of a run for which this plan was given."""
-        from plait.adapt.policy import Policy
+        from plait.adapt.policy import PlanPolicy
 
-        if isinstance(self.adaptive, Policy):
+        if isinstance(self.adaptive, PlanPolicy):
             return self.adaptive
         if self.adaptive is None:
-            return Policy() if plan is None and self.router is None else None
-        return Policy() if self.adaptive else None
+            return PlanPolicy() if plan is None and self.router is None else None
+        return PlanPolicy() if self.adaptive else None
 
     def engine(self, name: str, **options: Any) -> Self:
         """Say what runs it: `engine("teddies", policy="lottery")`, `engine("eddies")` or "tree".
@@ -433,7 +433,7 @@ class Join(_Runnable, builder.JoinBuilder):
     known: Statistics | None = None
     router: Routed | None = None
     enforced: bool = True
-    adaptive: Policy | bool | None = None
+    adaptive: PlanPolicy | bool | None = None
     balanced: BalancePolicy | bool = True
 
     def __repr__(self) -> str:
@@ -471,7 +471,7 @@ class Sql(_Runnable):
     known: Statistics | None = None
     router: Routed | None = None
     enforced: bool = True
-    adaptive: Policy | bool | None = None
+    adaptive: PlanPolicy | bool | None = None
     balanced: BalancePolicy | bool = True
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.replay import Replayed, replay, started, summary
 from plait.cli.inputs import reading
 from plait.cli.show import aligned, count, say
@@ -67,7 +67,7 @@ def overrides(given: Sequence[str]) -> dict[str, Any]:
             raise PolicyError(
                 f"the threshold {key} is {value!r}, not a number", remedy="write KEY=NUMBER"
             ) from None
-    Policy.from_dict(found)
+    PlanPolicy.from_dict(found)
     return found
 
 
@@ -96,7 +96,9 @@ def _short(kind: str, plan: str | None) -> str:
     return kind if plan is None or kind == "stay" else f"{kind} {plan.partition(' by ')[0]}"
 
 
-def _plain(found: Sequence[Replayed], policy: Policy, figures: dict[str, Any]) -> dict[str, Any]:
+def _plain(
+    found: Sequence[Replayed], policy: PlanPolicy, figures: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "policy": policy.to_dict(),
         **figures,

@@ -9,7 +9,7 @@ from typing import Literal
 import pyarrow as pa
 
 from plait.adapt.events import Event
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.setting import Setting
 from plait.engine.driver import Engine
 from plait.engine.intake.admission import LATE
@@ -84,7 +84,7 @@ class LocalRun:
         memory_limit: int | None = None,
         purge: Purge = "watermark",
         tuning: Tuning = USUAL,
-        adapt: Policy | Setting | bool = False,
+        adapt: PlanPolicy | Setting | bool = False,
         budget: Budget | None = None,
         costs: Costs | None = None,
         seed: int = 0,
@@ -98,7 +98,7 @@ class LocalRun:
         if isinstance(adapt, Setting):
             setting = adapt
         elif adapt:
-            policy = Policy() if isinstance(adapt, bool) else adapt
+            policy = PlanPolicy() if isinstance(adapt, bool) else adapt
             setting = Setting(query, policy, budget or Budget(), costs or load())
         self.node = Node(
             Setup(

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from plait.adapt.events import Event
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.engine.intake.codes import stored_type
 from plait.errors import MissingRequirement, SourceError
 from plait.local.encodings import check_columns
@@ -117,7 +117,7 @@ class Execution:
         undated_rows: int = UNDATED_ROWS,
         late: Callable[[str, pa.Table], None] | None = None,
         memory_limit: int | None = None,
-        adapt: Policy | None = None,
+        adapt: PlanPolicy | None = None,
         budget: Budget | None = None,
         seed: int | None = None,
     ) -> None:
@@ -230,7 +230,7 @@ def run(
     batch_seconds: float | None = None,
     undated_rows: int = UNDATED_ROWS,
     memory_limit: int | None = None,
-    adapt: Policy | None = None,
+    adapt: PlanPolicy | None = None,
     budget: Budget | None = None,
 ) -> Results:
     """The results of what `plait.join(...)` or `plait.sql(...)` asks, over its own sources."""
@@ -258,7 +258,7 @@ def run_tables(
     batch_seconds: float | None = None,
     undated_rows: int = UNDATED_ROWS,
     memory_limit: int | None = None,
-    adapt: Policy | None = None,
+    adapt: PlanPolicy | None = None,
     budget: Budget | None = None,
 ) -> Results:
     """The results of a query over tables, readers, iterators of batches or opened files.

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plait.adapt.knowledge import Knowledge, Seen, geometry
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.strategy import Way, way_to
 from plait.adapt.when import sample_order
 from plait.engine.driver import Engine
@@ -32,14 +32,14 @@ def way_for(
     engine: Engine,
     plan: Plan,
     costs: Costs,
-    policy: Policy | None = None,
+    policy: PlanPolicy | None = None,
     room: float | None = None,
 ) -> Way:
     """How an engine should get to another plan, with `room` bytes to spare."""
     running = engine.plan
     if not isinstance(plan, Join | Leaf) or not isinstance(running, Join | Leaf):
         return Way("moving-state", "only trees of joins can run in parallel")
-    policy = policy or Policy()
+    policy = policy or PlanPolicy()
     known = knowledge_of(engine, (running, plan), policy.sample_rows).statistics(engine.query)
     return way_to(Model(engine.query, known, costs), running, plan, policy, room=room)
 

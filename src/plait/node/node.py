@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.setting import Setting
 from plait.adapt.strategy import Way
 from plait.engine.driver import Engine
@@ -383,7 +383,7 @@ class Node:
 
     def _way(self, plan: Plan) -> Way:
         """How to get to a plan that somebody asks for without saying how."""
-        setting = self.setup.adapt or Setting(self.query, Policy(), Budget(), DEFAULT)
+        setting = self.setup.adapt or Setting(self.query, PlanPolicy(), Budget(), DEFAULT)
         memory = setting.budget.memory
         room = None if memory is None else max(0.0, memory - self.engine.nbytes)
         return way_for(self.engine, plan, setting.costs, setting.policy, room)

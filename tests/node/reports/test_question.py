@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.errors import PlaitError
 from plait.groups.routing.table import initial
 from plait.machine.sealed import sealed
@@ -17,7 +17,9 @@ from plait.testing.examples import trades_quotes_news
 
 def test_a_question_survives_its_file() -> None:
     asked = Question(trades_quotes_news, "(trades quotes news)", 3)
-    full = replace(asked, table=initial([0, 1, 2]), policy=Policy(margin=0.5), budget=Budget(0.5))
+    full = replace(
+        asked, table=initial([0, 1, 2]), policy=PlanPolicy(margin=0.5), budget=Budget(0.5)
+    )
     for question in (asked, full):
         assert Question.from_json(question.to_json()) == question
 

@@ -123,7 +123,7 @@ TOLD: dict[str, Callable[[Any], Any]] = {
     "enforced": lambda asked: asked.budget(memory="1 GB", enforce=False),
     "known": lambda asked: asked.statistics({"selectivities": {"a.k = b.k": 0.1}}),
     "router": lambda asked: asked.engine("teddies"),
-    "adaptive": lambda asked: asked.adapt(plait.Policy(margin=0.5)),
+    "adaptive": lambda asked: asked.adapt(plait.PlanPolicy(margin=0.5)),
     "balanced": lambda asked: asked.balance(plait.BalancePolicy(margin=0.5)),
 }
 """For each setting of a join, how to give it one that sites do not know."""

@@ -8,18 +8,18 @@ from functools import cache
 from random import Random
 
 from plait.adapt.knowledge import Knowledge
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.optimize.statistics import Statistics
 from plait.query.query import Query
 
 
-def eager(half_life: float, latency: float | None) -> Policy:
+def eager(half_life: float, latency: float | None) -> PlanPolicy:
     """Moves at every occasion, on any grounds, and judges at once.
 
     >>> eager(1.0, None).margin
     0.0
     """
-    return Policy(
+    return PlanPolicy(
         half_life=half_life,
         confidence=0.0,
         margin=0.0,

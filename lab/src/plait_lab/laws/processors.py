@@ -15,7 +15,7 @@ from itertools import count
 import pyarrow as pa
 
 from plait.adapt.knowledge import Knowledge
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.setting import Believe, Setting
 from plait.groups.routing.packets import CLOCK, Packer, Packet, lean
 from plait.groups.routing.routing import route
@@ -110,7 +110,7 @@ class Cluster:
         workers: Sequence[Engines] | None = None,
         *,
         aside: bool = False,
-        adapt: Policy | None = None,
+        adapt: PlanPolicy | None = None,
         believe: Believe = Knowledge.statistics,
         tuning: Tuning = USUAL,
         seed: int | None = None,

@@ -9,7 +9,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.errors import MigrationError
 from plait.local.host import LocalRun
 from plait.optimize.budget import Budget
@@ -73,9 +73,9 @@ def plan_for(case: Case, chance: Random) -> Plan:
     return router if case.rows < 5_000 and chance.random() < 0.2 else tree
 
 
-def policy_for(case: Case, chance: Random) -> Policy | None:
+def policy_for(case: Case, chance: Random) -> PlanPolicy | None:
     """The usual policy, one that moves at every occasion, or none."""
-    choice = chance.choice((None, Policy(), eager(1.0, None), eager(0.001, 0.0)))
+    choice = chance.choice((None, PlanPolicy(), eager(1.0, None), eager(0.001, 0.0)))
     return choice if case.has("adapt") else None
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.groups.routing.routing import route
 from plait.plan.jtree import Join, Leaf, Node
 from plait.plan.migration import Strategy
@@ -129,7 +129,7 @@ class Round:
     query: Query
     plan: Plan
     processors: int
-    policy: Policy | None = None
+    policy: PlanPolicy | None = None
     lies: int | None = None
     """The seed of false statistics for the adaptive loop, if it is to be lied to."""
     shared: bool = True
@@ -477,7 +477,7 @@ def read_round(folder: Path) -> Round:
         query,
         read_plan(query, given["plan"]),
         given["processors"],
-        None if given["policy"] is None else Policy.from_dict(given["policy"]),
+        None if given["policy"] is None else PlanPolicy.from_dict(given["policy"]),
         given["lies"],
         given["shared"],
         given["staged"],

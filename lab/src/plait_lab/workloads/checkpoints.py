@@ -24,7 +24,7 @@ from plait.adapt.decide import Decision, Standing, decide
 from plait.adapt.events import Event
 from plait.adapt.guard import Trial, judge
 from plait.adapt.loop import beginning
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.setting import Setting
 from plait.api.question import join
 from plait.groups.moves.messages import Move
@@ -52,7 +52,7 @@ BEGAN = 1_760_000_000
 _MICROS = 1_000_000
 _TRIAL = 10
 """Batches after which a change of plan is judged."""
-_EAGER = Policy(confidence=0.0, margin=0.01, least=0.0, confirm=1)
+_EAGER = PlanPolicy(confidence=0.0, margin=0.01, least=0.0, confirm=1)
 
 
 def market() -> Query:
@@ -97,7 +97,7 @@ class LongRun:
         (control / "events").mkdir(parents=True)
         (where / "metadata").write_text(json.dumps({"id": ID}))
         question = Question(
-            self.query, str(self.plans[0]), self.processors, self.table, Policy(), self.budget
+            self.query, str(self.plans[0]), self.processors, self.table, PlanPolicy(), self.budget
         )
         (control / QUESTION).write_text(question.to_json())
         with (control / HISTORY).open("w", encoding="utf-8") as log:
@@ -197,7 +197,7 @@ class LongRun:
 
     def events(self, processor: int) -> Iterator[Event]:
         """The event log of a processor."""
-        setting = Setting(self.query, Policy(), self.budget, DEFAULT)
+        setting = Setting(self.query, PlanPolicy(), self.budget, DEFAULT)
         yield replace(beginning(setting, self.plans[0]), processor=processor)
         for number in range(self.batches):
             told = self.changes(number, processor) or self.judges(number, processor)

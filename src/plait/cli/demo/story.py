@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.api.question import Sql, sql
 from plait.cli.demo.laps import Lap, Turn, bar, changes_of, has_moved, median
 from plait.cli.demo.outage import (
@@ -91,7 +91,7 @@ def show_demo(seconds: float, seed: int, *, local: bool = False) -> None:
     say(f"Every batch goes to two runs in turn. Both begin with {PLAN}; the second keeps it.")
     say(
         "The case is made up for contrast: the first run changes its plan only to save "
-        f"{MARGIN:.0%} of the CPU (margin={MARGIN:g}, by default {Policy().margin:g})."
+        f"{MARGIN:.0%} of the CPU (margin={MARGIN:g}, by default {PlanPolicy().margin:g})."
     )
     with _running(tables, course, local=local) as (turns, found):
         _tell(turns, course, local=local)
@@ -109,7 +109,7 @@ def _asked(sources: Mapping[str, Any]) -> Sql:
 
 
 def _adaptive(sources: Mapping[str, Any]) -> Sql:
-    return _asked(sources).adapt(Policy(margin=MARGIN))
+    return _asked(sources).adapt(PlanPolicy(margin=MARGIN))
 
 
 def _frozen(sources: Mapping[str, Any]) -> Sql:
@@ -282,7 +282,7 @@ class _LocalTurns:
     """A run in this process."""
 
     def __init__(self, asked: Sql, batches: Sequence[Mapping[str, pa.Table]]) -> None:
-        adapt = asked.adaptive if isinstance(asked.adaptive, Policy) else False
+        adapt = asked.adaptive if isinstance(asked.adaptive, PlanPolicy) else False
         self._run = LocalRun(asked.query, asked.plan(PLAN), adapt=adapt)
         self._batches = batches
         self._told = 0

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.strategy import way_to
 from plait.dashboard.reading.contents import Belief, Contents
 from plait.errors import MigrationError, PlaitError
@@ -153,7 +153,7 @@ def _foreseen(
         model,
         running,
         wanted,
-        _limits(question.policy or Policy(), strategy),
+        _limits(question.policy or PlanPolicy(), strategy),
         room=room,
         price=price or 1.0,
         overhead=overhead,
@@ -171,7 +171,7 @@ def _foreseen(
     )
 
 
-def _limits(policy: Policy, strategy: Strategy | Literal["auto"]) -> Policy:
+def _limits(policy: PlanPolicy, strategy: Strategy | Literal["auto"]) -> PlanPolicy:
     """The policy by which a parallel track comes out if it was chosen: any pause is too long."""
     return replace(policy, latency=1e-9) if strategy == "parallel-track" else policy
 

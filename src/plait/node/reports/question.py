@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.errors import SourceError
 from plait.groups.routing.table import Table
 from plait.machine.sealed import sealed, unsealed
@@ -30,7 +30,7 @@ class Question:
     processors: int = 1
     table: Table | None = None
     """The routing table that the checkpoint began with; None if groups do not move."""
-    policy: Policy | None = None
+    policy: PlanPolicy | None = None
     """By what processors choose their plans; None: they keep the one they have."""
     budget: Budget = field(default_factory=Budget)
     """The share of one processor."""
@@ -66,7 +66,7 @@ class Question:
                 str(found["plan"]),
                 int(found["processors"]),
                 None if table is None else Table.from_dict(table),
-                None if policy is None else Policy.from_dict(policy),
+                None if policy is None else PlanPolicy.from_dict(policy),
                 Budget(budget["cpu"], budget["memory"], budget["unit"]),
                 from_mapping(found["costs"]),
             )

@@ -19,7 +19,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # the name everybody uses
 
-from plait.adapt.policy import Policy
+from plait.adapt.policy import PlanPolicy
 from plait.adapt.setting import Setting
 from plait.errors import CheckpointMismatch, DuplicateName, PlanError, SourceError
 from plait.groups.balance.policy import BalancePolicy
@@ -85,7 +85,7 @@ def results(
     late: bool | str = False,
     checkpoint: str | os.PathLike[str] | None = None,
     name: str | None = None,
-    adapt: Policy | None = None,
+    adapt: PlanPolicy | None = None,
     budget: Budget | None = None,
     tuning: Tuning = USUAL,
     balance: BalancePolicy | None = None,
