@@ -1,12 +1,26 @@
 """Encode dataclasses as plain JSON types, and decode them again.
 
-What is decoded is checked against the types of the fields: damage is an error, not a strange value.
+The annotations of the fields are the format:
+
+    dataclass                   an object, one member per field
+    tuple, list, NamedTuple     a list
+    frozenset                   a sorted list
+    dict[str, ...]              an object; also dict[int, ...], whose names are the numbers
+    Mapping[...]                a list of [key, value]: keys may be of any type
+    ... | None, Literal, str, int, float, bool, Any
+
+Both forms of a mapping are read, whichever is written. `stored` gives a field another name.
+
+What is decoded is checked against the annotations. Damage is a SourceError that names the place
+(`moves[1].groups[0]`), not a strange value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+import math
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -14,6 +28,16 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from plait.errors import SourceError
 
 T = TypeVar("T")
+Read = Callable[[Any], Any]
+
+_STORED = "stored"
+_LARGE = 2**1000
+"""Beyond this, sums of whole numbers would be no floats."""
+
+
+def stored(name: str) -> dict[str, str]:
+    """Metadata of a field that is stored under another name: `field(metadata=stored("adapt"))`."""
+    return {_STORED: name}
 
 
 def to_plain(value: object) -> Any:
@@ -24,8 +48,12 @@ def to_plain(value: object) -> Any:
     {'processors': [0, 2], 'spread': 1, 'since': 0}
     """
     if is_dataclass(value):
-        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, tuple):
+        kind: Any = type(value)
+        return {
+            name: _members(getattr(value, f.name)) if objects else to_plain(getattr(value, f.name))
+            for name, f, objects in _layout(kind)
+        }
+    if isinstance(value, tuple | list):
         return [to_plain(part) for part in value]
     if isinstance(value, frozenset):
         return sorted(to_plain(part) for part in value)
@@ -34,8 +62,21 @@ def to_plain(value: object) -> Any:
     return value
 
 
-def from_plain(kind: type[T], data: object) -> T:
-    """The inverse of `to_plain`; what is no such value is a SourceError.
+def _members(value: object) -> Any:
+    """Encode mappings as objects, also those within."""
+    if isinstance(value, Mapping):
+        return {key: _members(part) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [_members(part) for part in value]
+    return to_plain(value)
+
+
+def from_plain(kind: type[T], data: object, *, any_version: bool = False) -> T:
+    """Decode what `to_plain` returned; anything else is a SourceError.
+
+    With `any_version`, an earlier or later version may have written it: fields that are missing
+    have their defaults, unknown ones are left out, and a Literal may be any text. Numbers must then
+    be finite, so that they can be added up.
 
     >>> from plait.groups.moves.places import Place
     >>> from_plain(Place, {"processors": [0, 2], "spread": 1, "since": 0})
@@ -43,53 +84,203 @@ def from_plain(kind: type[T], data: object) -> T:
     >>> from_plain(Place, {"processors": [0], "spread": 1})
     Traceback (most recent call last):
     plait.errors.SourceError: a Place lacks the field 'since'
+    >>> from_plain(Place, {"processors": [0], "heat": 1}, any_version=True)
+    Place(processors=(0,), spread=None, since=0)
+    >>> from_plain(Place, {"processors": [0, "x"]}, any_version=True)
+    Traceback (most recent call last):
+    plait.errors.SourceError: processors[1] cannot be 'x'
     """
-    read: T = _read(kind, data, kind.__name__)
+    hint: Any = kind
+    try:
+        read: T = _reader(hint, any_version)(data)
+    except _Damage as damage:
+        raise SourceError(damage.described()) from None
     return read
 
 
-def _read(kind: Any, data: Any, where: str) -> Any:
-    origin, inner = get_origin(kind), get_args(kind)
-    if is_dataclass(kind):
-        return _read_fields(kind, data)
-    if origin in (Union, UnionType):
-        if data is None and NoneType in inner:
-            return None
-        (only,) = (k for k in inner if k is not NoneType)
-        return _read(only, data, where)
-    if origin is tuple and isinstance(data, list | tuple):
-        if inner[-1] is Ellipsis:
-            return tuple(_read(inner[0], part, where) for part in data)
-        if len(inner) == len(data):
-            return tuple(_read(k, part, where) for k, part in zip(inner, data, strict=True))
-    if origin is frozenset and isinstance(data, list):
-        return frozenset(_read(inner[0], part, where) for part in data)
-    if origin is Mapping and isinstance(data, list):
-        key_kind, kind_of_value = inner
-        return {
-            _read(key_kind, key, where): _read(kind_of_value, part, where) for key, part in data
-        }
-    if origin is Literal and data in inner:
-        return data
-    if kind is float and type(data) in (int, float):
-        return float(data)
-    if kind is object or (origin is None and type(data) is kind):
-        return data
-    raise SourceError(f"{where} cannot be {data!r}")
+def to_tagged(value: object, tag: str) -> dict[str, Any]:
+    """Encode one of several dataclasses, with the name of its class under `tag`."""
+    return {tag: type(value).__name__, **to_plain(value)}
 
 
-def _read_fields(kind: Any, data: Any) -> Any:
-    if not isinstance(data, dict):
-        raise SourceError(f"{data!r} is no {kind.__name__}")
-    hints = _hints(kind)
-    if missing := sorted(hints.keys() - data.keys()):
-        raise SourceError(f"a {kind.__name__} lacks the field {missing[0]!r}")
-    if unknown := sorted(data.keys() - hints.keys()):
-        raise SourceError(f"a {kind.__name__} has no field {unknown[0]!r}")
-    read = {name: _read(hint, data[name], name) for name, hint in hints.items()}
-    return kind(**read)
+def from_tagged(kinds: Iterable[type[T]], data: object, tag: str) -> T:
+    """Decode what `to_tagged` returned, as one of these dataclasses."""
+    known = {kind.__name__: kind for kind in kinds}
+    name = data.get(tag) if isinstance(data, Mapping) else None
+    if not isinstance(data, Mapping) or name not in known:
+        raise SourceError(f"{name!r} is no {tag} that this version knows")
+    return from_plain(known[name], {key: part for key, part in data.items() if key != tag})
+
+
+class _Damage(Exception):
+    """A value that does not fit; the place is completed on the way up."""
+
+    def __init__(self, value: object, said: str = "") -> None:
+        super().__init__()
+        self.value, self.said, self.place = value, said, ""
+
+    def within(self, outer: str) -> _Damage:
+        separator = "." if self.place and not self.place.startswith("[") else ""
+        self.place = f"{outer}{separator}{self.place}"
+        return self
+
+    def described(self) -> str:
+        if not self.said:
+            return f"{self.place or 'it'} cannot be {reprlib.repr(self.value)}"
+        return f"{self.place}: {self.said}" if self.place else self.said
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+def _layout(kind: type) -> tuple[tuple[str, Field[Any], bool], ...]:
+    """Of each field: the name under which it is stored, and whether mappings in it are objects."""
+    hints = get_type_hints(kind)
+    return tuple(
+        (f.metadata.get(_STORED, f.name), f, _has_objects(hints[f.name])) for f in fields(kind)
+    )
+
+
+def _has_objects(hint: Any) -> bool:
+    return get_origin(hint) is dict or any(map(_has_objects, get_args(hint)))
+
+
+@cache
+def _reader(hint: Any, any_version: bool) -> Read:
+    origin, inner = get_origin(hint), get_args(hint)
+    if is_dataclass(hint):
+        return _object(hint, any_version)
+    if origin in (Union, UnionType):
+        (only,) = (part for part in inner if part is not NoneType)
+        return _optional(_reader(only, any_version))
+    if isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields"):
+        row = _row([_reader(part, any_version) for part in get_type_hints(hint).values()])
+        return lambda data: hint(*row(data))
+    if origin in (tuple, list, frozenset):
+        if origin is tuple and inner[-1] is not Ellipsis:
+            return _row([_reader(part, any_version) for part in inner])
+        return _items(origin, _reader(inner[0], any_version))
+    if origin in (dict, Mapping):
+        return _pairs(inner[0] is int, *(_reader(part, any_version) for part in inner))
+    if origin is Literal:
+        return _checked(lambda data: data in inner or (any_version and isinstance(data, str)))
+    if hint is float:
+        return _number if any_version else _float
+    if hint is int:
+        return _checked(_is_whole)
+    if hint is bool and any_version:  # sums of them are numbers
+        return _checked(lambda data: isinstance(data, bool) or _is_whole(data))
+    if hint is Any or hint is object:
+        return lambda data: data
+    return _checked(lambda data: type(data) is hint)
+
+
+def _checked(fits: Callable[[Any], bool]) -> Read:
+    def read(data: Any) -> Any:
+        if not fits(data):
+            raise _Damage(data)
+        return data
+
+    return read
+
+
+def _is_whole(data: object) -> bool:
+    return type(data) is int and -_LARGE < data < _LARGE
+
+
+def _float(data: Any) -> float:
+    if type(data) is float:
+        return data
+    if not _is_whole(data):
+        raise _Damage(data)
+    return float(data)
+
+
+def _number(data: Any) -> Any:
+    """A finite number as it is: whole ones are shown without a point."""
+    if not (_is_whole(data) or (type(data) is float and math.isfinite(data))):
+        raise _Damage(data)
+    return data
+
+
+def _optional(inner: Read) -> Read:
+    return lambda data: None if data is None else inner(data)
+
+
+def _row(readers: Sequence[Read]) -> Read:
+    """Read a list of a known length."""
+
+    def read(data: Any) -> tuple[Any, ...]:
+        if not isinstance(data, list | tuple) or len(data) != len(readers):
+            raise _Damage(data)
+        return tuple(_placed(one, data[n], n) for n, one in enumerate(readers))
+
+    return read
+
+
+def _items(kind: type, inner: Read) -> Read:
+    def read(data: Any) -> Any:
+        if not isinstance(data, list | tuple):
+            raise _Damage(data)
+        return kind(_placed(inner, part, n) for n, part in enumerate(data))
+
+    return read
+
+
+def _placed(read: Read, data: Any, place: object) -> Any:
+    try:
+        return read(data)
+    except _Damage as damage:
+        raise damage.within(f"[{place!r}]") from None
+
+
+def _pairs(numbered: bool, key: Read, inner: Read) -> Read:
+    """Read a mapping from an object or from a list of pairs."""
+    pair = _row([key, inner])
+
+    def named(name: Any) -> Any:
+        # The names in an object of JSON are texts.
+        return int(name) if numbered and type(name) is str and name.isdecimal() else key(name)
+
+    def read(data: Any) -> dict[Any, Any]:
+        if isinstance(data, Mapping):
+            return {named(k): _placed(inner, part, k) for k, part in data.items()}
+        if not isinstance(data, list | tuple):
+            raise _Damage(data)
+        return dict(_placed(pair, part, n) for n, part in enumerate(data))
+
+    return read
+
+
+def _object(kind: Any, any_version: bool) -> Read:
+    def read(data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            raise _Damage(data, f"{reprlib.repr(data)} is no {kind.__name__}")
+        # Looked up now: a dataclass may have fields of its own type.
+        layout, needed = _readers(kind, any_version)
+        if missing := sorted(needed - data.keys()):
+            raise _Damage(data, f"a {kind.__name__} lacks the field {missing[0]!r}")
+        found = {}
+        for name, part in data.items():
+            if name in layout:
+                field, inner = layout[name]
+                try:
+                    found[field] = inner(part)
+                except _Damage as damage:
+                    raise damage.within(name) from None
+            elif not any_version:
+                raise _Damage(data, f"a {kind.__name__} has no field {name!r}")
+        return kind(**found)
+
+    return read
+
+
+@cache
+def _readers(kind: type, any_version: bool) -> tuple[dict[str, tuple[str, Read]], frozenset[str]]:
+    """How the fields of a dataclass are read, by stored name, and the names that must be there."""
+    hints, layout = get_type_hints(kind), _layout(kind)
+    found = {name: (f.name, _reader(hints[f.name], any_version)) for name, f, _ in layout}
+    needed = (
+        name
+        for name, f, _ in layout
+        if not any_version or (f.default is MISSING and f.default_factory is MISSING)
+    )
+    return found, frozenset(needed)

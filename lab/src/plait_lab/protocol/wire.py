@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from plait.codec import from_plain, to_plain
-from plait.errors import SourceError
+from plait.codec import from_tagged, to_tagged
 from plait.groups.moves.messages import Message
 
 
@@ -16,7 +15,7 @@ def message_to_plain(message: Message) -> dict[str, Any]:
     >>> message_to_plain(Settled(3, "split-0"))
     {'message': 'Settled', 'move': 3, 'by': 'split-0'}
     """
-    return {"message": type(message).__name__, **to_plain(message)}
+    return to_tagged(message, "message")
 
 
 def message_from_plain(data: dict[str, Any]) -> Message:
@@ -25,9 +24,5 @@ def message_from_plain(data: dict[str, Any]) -> Message:
     >>> message_from_plain({"message": "Settled", "move": 3, "by": "split-0"})
     Settled(move=3, by='split-0')
     """
-    kinds = {kind.__name__: kind for kind in get_args(Message)}
-    name = data.get("message")
-    if name not in kinds:
-        raise SourceError(f"{name!r} is no message that this version knows")
-    message: Message = from_plain(kinds[name], {k: v for k, v in data.items() if k != "message"})
+    message: Message = from_tagged(get_args(Message), data, "message")
     return message

@@ -21,9 +21,8 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from plait.codec import from_plain, to_plain
+from plait.codec import from_tagged, to_tagged
 from plait.errors import SourceError
 from plait.sites.protocol.messages import WantPlan, Wish, Withdraw
 
@@ -54,16 +53,14 @@ class SiteOrder:
 
     def to_json(self) -> str:
         """For a file."""
-        return json.dumps({"order": type(self.wish).__name__, **to_plain(self.wish)})
+        return json.dumps(to_tagged(self.wish, "order"))
 
     @classmethod
     def from_json(cls, text: str) -> SiteOrder:
         """The inverse of `to_json`."""
         try:
-            given: dict[str, Any] = json.loads(text)
-            kind = {kind.__name__: kind for kind in _KINDS}[given.pop("order")]
-            return cls(from_plain(kind, given))
-        except (ValueError, TypeError, KeyError, AttributeError, SourceError) as error:
+            return cls(from_tagged(_KINDS, json.loads(text), "order"))
+        except (ValueError, SourceError) as error:
             raise SourceError(f"it is no order to sites: {error}", remedy=_REMEDY) from error
 
 
