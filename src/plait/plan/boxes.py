@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 from plait.plan.jtree import Join, Leaf, Node, joins
 from plait.plan.labels import state_label
-from plait.plan.steps import stream_set
+from plait.plan.steps import StreamSet, stream_set
 from plait.query.query import Query
 
-StreamSet = frozenset[int]
 _Shape = dict[StreamSet, tuple[StreamSet, ...]]
 """For each child of a join, by stream set, the stream sets it probes, in this order."""
 

@@ -23,10 +23,9 @@ from typing import Literal
 
 from plait.plan.jtree import Join, Node, check_plan, joins
 from plait.plan.labels import class_labels, key_label, state_label
-from plait.plan.steps import indexes, stream_set
+from plait.plan.steps import StreamSet, indexes, stream_set
 from plait.query.query import Query
 
-StreamSet = frozenset[int]
 Fate = Literal["kept", "moved", "recomputed", "dropped"]
 
 

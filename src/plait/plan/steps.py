@@ -19,6 +19,9 @@ from plait.query.expr import streams_of
 from plait.query.graph import JoinGraph
 from plait.query.query import Query
 
+StreamSet = frozenset[int]
+"""Streams by their indexes: what identifies a state."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProbeStep:
@@ -33,7 +36,7 @@ class ProbeStep:
     residuals: tuple[int, ...]
 
 
-def stream_set(query: Query, node: Node) -> frozenset[int]:
+def stream_set(query: Query, node: Node) -> StreamSet:
     """The indexes of the streams below a node, which is what identifies its state.
 
     >>> from plait.testing.examples import trades_quotes_news as query
@@ -69,7 +72,7 @@ def _steps(query: Query, graph: JoinGraph, join: Join, child: int) -> tuple[Prob
     return tuple(path)
 
 
-def decided(query: Query, left: frozenset[int], right: frozenset[int]) -> tuple[int, ...]:
+def decided(query: Query, left: StreamSet, right: StreamSet) -> tuple[int, ...]:
     """The residuals that two sets of streams decide together but neither alone, by index.
 
     >>> from plait.testing.examples import trades_quotes_news as query
@@ -95,7 +98,7 @@ def on_arrival(query: Query, stream: int) -> tuple[int, ...]:
     return tuple(r for r, expr in enumerate(query.residuals) if streams_of(expr) == only)
 
 
-def indexes(query: Query, plan: Node) -> dict[frozenset[int], tuple[tuple[int, ...], ...]]:
+def indexes(query: Query, plan: Node) -> dict[StreamSet, tuple[tuple[int, ...], ...]]:
     """For each state of the plan, by stream set, the tuples of key classes it is looked up by.
 
     The root has no state and so no entry; children come before parents, left to right.
@@ -110,7 +113,7 @@ def indexes(query: Query, plan: Node) -> dict[frozenset[int], tuple[tuple[int, .
     [2] ((0,),)
     """
     graph = query.graph
-    found: dict[frozenset[int], set[tuple[int, ...]]] = {}
+    found: dict[StreamSet, set[tuple[int, ...]]] = {}
     for join in joins(plan):
         sets = [stream_set(query, node) for node in join.children]
         for state in sets:

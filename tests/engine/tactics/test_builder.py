@@ -7,10 +7,10 @@ import pytest
 from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.states import CombinedState
 from plait.engine.tactics.builder import Builder
-from plait.engine.tactics.operators import Feed, StreamSet
+from plait.engine.tactics.operators import Feed
 from plait.engine.windows import Windows
 from plait.plan.jtree import Join, parse_shape
-from plait.plan.steps import indexes
+from plait.plan.steps import StreamSet, indexes
 from plait.testing.examples import clique
 
 QUERY = clique(4)

@@ -27,12 +27,11 @@ from plait.groups.moves.messages import Move
 from plait.groups.moves.transfer import Transfer
 from plait.kernels.jit import Ints
 from plait.node.node import Setup
+from plait.plan.steps import StreamSet
 from plait_lab.virtual.accounting import Meter
 from plait_lab.virtual.gates import Copies, GroupsOf, TickRows
 from plait_lab.virtual.kept_rows import KeptRows, within
 from plait_lab.virtual.timeline import MovedGroups
-
-StreamSet = frozenset[int]
 
 
 @dataclass(slots=True)

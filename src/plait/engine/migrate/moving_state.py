@@ -46,8 +46,7 @@ from plait.engine.windows import Windows
 from plait.errors import MemoryExceeded
 from plait.kernels.ring import first_positions
 from plait.plan.routed import Eddies, Plan, Teddies
-
-StreamSet = frozenset[int]
+from plait.plan.steps import StreamSet
 
 
 @dataclass(slots=True)

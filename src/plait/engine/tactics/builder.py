@@ -8,10 +8,10 @@ from plait.engine.counters import InputCounters, OperatorCounters, StepCounters
 from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.probe import Lookup
 from plait.engine.states import CombinedState
-from plait.engine.tactics.operators import Feed, Operator, StreamSet
+from plait.engine.tactics.operators import Feed, Operator
 from plait.engine.windows import Windows
 from plait.plan.jtree import Join
-from plait.plan.steps import steps, stream_set
+from plait.plan.steps import StreamSet, steps, stream_set
 
 NO_STATES: Mapping[StreamSet, CombinedState] = {}
 

@@ -23,8 +23,6 @@ from plait.kernels.memory import Saved
 from plait.kernels.ring import first_positions
 from plait.plan.jtree import Join
 
-StreamSet = frozenset[int]
-
 
 @dataclass(slots=True, eq=False)
 class Feed:

@@ -57,14 +57,14 @@ from plait.engine.mark import Mark
 from plait.engine.states import CombinedState, Tuples
 from plait.engine.tactic import Tactic
 from plait.engine.tactics.builder import Builder
-from plait.engine.tactics.operators import Feed, Operator, StreamSet, Valve
+from plait.engine.tactics.operators import Feed, Operator, Valve
 from plait.engine.tactics.tree import TreeTactic
 from plait.kernels.jit import Positions
 from plait.kernels.memory import Saved
 from plait.plan.boxes import Box, boxes
 from plait.plan.jtree import Join, Node, check_plan, preorder
 from plait.plan.migration import Migration, ResultOrder
-from plait.plan.steps import indexes, stream_set
+from plait.plan.steps import StreamSet, indexes, stream_set
 
 
 @dataclass(slots=True)

@@ -34,14 +34,14 @@ from plait.engine.probe import chosen_tuples, length
 from plait.engine.states import CombinedState, Tuples
 from plait.engine.tactic import Tactic
 from plait.engine.tactics.builder import NO_STATES, Builder
-from plait.engine.tactics.operators import Feed, Operator, StreamSet
+from plait.engine.tactics.operators import Feed, Operator
 from plait.engine.windows import Windows
 from plait.kernels.gather import take
 from plait.kernels.jit import Positions
 from plait.kernels.memory import Saved
 from plait.plan.jtree import Join, Node, check_plan, preorder
 from plait.plan.migration import Migration
-from plait.plan.steps import indexes, stream_set
+from plait.plan.steps import StreamSet, indexes, stream_set
 
 _NO_JOINS: Mapping[StreamSet, Operator] = {}
 
