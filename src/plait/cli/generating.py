@@ -13,8 +13,9 @@ from tempfile import TemporaryDirectory
 from plait.cli.inputs import read_text, too_deep
 from plait.cli.market import MARKET
 from plait.cli.outputs import make_directory
-from plait.cli.show import say, size
+from plait.cli.show import say
 from plait.errors import OutputExists, PlaitError, did_you_mean
+from plait.figures import size
 from plait.machine.drafts import Draft, writing
 from plait.machine.names import file_name
 from plait.testing.streams.generate import Format, write_streams

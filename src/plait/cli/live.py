@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from plait.cli.show import console, moment, on_terminal
+from plait.cli.show import console, on_terminal
+from plait.figures import event_time
 from plait.local.run import Execution
 
 Watch = Callable[[], None]
@@ -73,6 +74,6 @@ def figures(execution: Execution) -> str:
         f"{counts.results:,} results",
         f"{sum(counts.late.values()):,} late",
         f"state {execution.state_rows:,}",
-        moment(execution.reached),
+        event_time(execution.reached),
     ]
     return " · ".join(parts)

@@ -11,8 +11,9 @@ from typing import Any
 from plait.adapt.policy import PlanPolicy
 from plait.adapt.replay import Replayed, replay, started, summary
 from plait.cli.inputs import reading
-from plait.cli.show import aligned, count, say
+from plait.cli.show import aligned, say
 from plait.errors import PolicyError, SourceError
+from plait.figures import count
 from plait.machine.drafts import write_whole
 from plait.node.reports.event_log import read_events
 from plait.plan.labels import plan_label

@@ -7,7 +7,8 @@ from contextlib import ExitStack
 from plait.cli.inputs import Inputs
 from plait.cli.live import progress, waiting
 from plait.cli.outputs import Outputs, Preview, RunOptions, distinct
-from plait.cli.show import aligned, count, say, size
+from plait.cli.show import aligned, say
+from plait.figures import count, size
 from plait.local.run import Execution
 from plait.plan.jtree import Join, Leaf
 from plait.plan.labels import plan_label

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal
 
+from plait.figures import duration
 from plait.plan.boxes import Box
 from plait.plan.routed import Plan
 
@@ -73,7 +74,7 @@ class Migration:
 
         told = (
             f"{self.strategy.replace('-', ' ')}, {self.status}: {self.shared:,} combinations "
-            f"shared, {self.recomputed:,} recomputed, a pause of {self.pause:.3g} s"
+            f"shared, {self.recomputed:,} recomputed, a pause of {duration(self.pause)}"
         )
         return (
             f'<div style="display:flex;gap:1em;align-items:center">{plan_svg(self.old)}'

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from plait.dashboard.drawing.markup import Markup, tag
-from plait.dashboard.drawing.numbers import instant, one_in, short
 from plait.dashboard.pages.graph_view import EdgeView, GraphView, StreamView
+from plait.figures import instant, one_in, short
 
 _WIDTH, _HEIGHT = 450.0, 300.0
 _BOX, _TALL = 122.0, 46.0

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from plait.dashboard.drawing.graph import clipped, spread
 from plait.dashboard.drawing.markup import Markup, tag
-from plait.dashboard.drawing.numbers import size
+from plait.figures import duration, size
 from plait.sites.plans.plan import Sep, SiteLink, Sites, steps
 
 _WIDTH, _BETWEEN, _LINE = 340.0, 100.0, 14.0
@@ -27,7 +27,8 @@ def draw_links(sites: Sites, links: Links, sent: Mapping[tuple[str, str], int]) 
     arrows = []
     for way, link in links.items():
         nbytes = sent.get(way, 0)
-        about = f"{way[0]} → {way[1]}: {size(nbytes)} sent; {link.latency:g} s, {size(link.rate)}/s"
+        speed = f"{duration(link.latency)}, {size(link.rate)}/s"
+        about = f"{way[0]} → {way[1]}: {size(nbytes)} sent; {speed}"
         kind = "way slow" if _is_slow(link, links) else "way"
         arrows.append(
             _arrow(places[way[0]], places[way[1]], kind, about, 0.8 + 5.2 * nbytes / most)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from plait.dashboard.drawing.markup import Markup, tag
-from plait.dashboard.drawing.numbers import instant, processors, seconds, short, size
 from plait.dashboard.drawing.series import Columns, Series
 from plait.dashboard.pages.decisions import Decided
+from plait.figures import duration, instant, processors, short, size
 
 POINTS = 240
 """Points of a drawing, at most."""
@@ -34,9 +34,9 @@ class _Panel:
 _PANELS = (
     _Panel("rows", "rows", short, True),
     _Panel("results", "results", short, True),
-    _Panel("slowest", "time of a batch", seconds),
+    _Panel("slowest", "time of a batch", duration),
     _Panel("state", "state", size),
-    _Panel("lag", "watermark behind the clock", seconds),
+    _Panel("lag", "watermark behind the clock", duration),
     _Panel("late", "late rows", short, True, bars=True),
 )
 

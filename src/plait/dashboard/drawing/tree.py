@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from plait.dashboard.drawing.graph import clipped
 from plait.dashboard.drawing.markup import Markup, tag
-from plait.dashboard.drawing.numbers import short, size
 from plait.dashboard.pages.tree_view import NodeView, TreeView
+from plait.figures import short, size
 
 _BOX, _TALL = 140.0, 62.0
 _ACROSS, _DOWN = 152.0, 100.0

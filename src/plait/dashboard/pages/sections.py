@@ -10,15 +10,6 @@ from dataclasses import dataclass
 
 from plait.dashboard.drawing.graph import draw_graph
 from plait.dashboard.drawing.markup import Child, Markup, tag, together
-from plait.dashboard.drawing.numbers import (
-    instant,
-    one_in,
-    processors,
-    ranges,
-    seconds,
-    short,
-    size,
-)
 from plait.dashboard.drawing.timeline import draw_timeline
 from plait.dashboard.drawing.tree import draw_tree, outline
 from plait.dashboard.pages.decisions import Decided
@@ -26,6 +17,15 @@ from plait.dashboard.pages.graph_view import graph_view
 from plait.dashboard.pages.load_view import LoadView, ProcessorView, load_view
 from plait.dashboard.pages.tree_view import TreeView, tree_views
 from plait.dashboard.reading.contents import Contents
+from plait.figures import (
+    duration,
+    instant,
+    one_in,
+    processors,
+    ranges,
+    short,
+    size,
+)
 from plait.groups.moves.messages import Move
 from plait.node.far_ahead import far_ahead_notes
 from plait.node.reports.placement import GroupShare
@@ -103,7 +103,7 @@ def status(contents: Contents) -> Markup:
         return tag("span", f"batch {last.last:,}", class_="badge", id="status")
     usual = last.took / max(last.batches, 1)
     quiet = age > max(_QUIET, 5 * usual)
-    said = f"batch {last.last:,}, {seconds(age)} ago"
+    said = f"batch {last.last:,}, {duration(age)} ago"
     return tag(
         "span",
         f"quiet since {said}" if quiet else f"live · {said}",
@@ -128,7 +128,7 @@ def tiles(contents: Contents) -> Markup:
         "section",
         _tile("rows a batch", short(sum(last.rows.values()) / count), _each(last.rows)),
         _tile("results a batch", short(last.results / count), _total(totals)),
-        _tile("time of a batch", seconds(last.took / count), _stages(last.seconds)),
+        _tile("time of a batch", duration(last.took / count), _stages(last.seconds)),
         _tile("state", size(last.state_bytes), limit or f"{short(last.state_rows)} rows",
               "warn" if near else ""),
         _tile("late rows", f"{late:,}" if late < 1e5 else short(late), "since the beginning",
@@ -163,7 +163,7 @@ def _stages(spent: object) -> str:
     if not isinstance(spent, dict) or not spent:
         return ""
     joined = spent.get("join")
-    return "" if joined is None else f"joining takes {seconds(float(joined))}"
+    return "" if joined is None else f"joining takes {duration(float(joined))}"
 
 
 # -- pictures
@@ -310,11 +310,11 @@ def _worth(decided: Decided) -> Markup:
         word = "less" if saved >= 0 else "more"
         parts += [
             tag("span", f"{abs(saved):.0%} {word} CPU", class_=kind),
-            tag("span", f": {decided.after:.3g} s per second, the old plan would take "
-                f"{decided.before:.3g} s", class_="soft"),
+            tag("span", f": {duration(decided.after)} per second, the old plan would take "
+                f"{duration(decided.before)}", class_="soft"),
         ]  # fmt: skip
     if decided.pause is not None:
-        parts.append(tag("span", f" · pause {seconds(decided.pause)}", class_="soft"))
+        parts.append(tag("span", f" · pause {duration(decided.pause)}", class_="soft"))
     return together(*parts)
 
 
@@ -357,7 +357,7 @@ def _load(
         tag("td", looking.link(looking.address(looking.span, p.number), p.number), class_="number"),
         tag("td", short(p.rows), class_="number"),
         tag("td", f"{p.share:.2f} ×" + (" hot" if hot else "")),
-        tag("td", seconds(p.busy), class_="number"),
+        tag("td", duration(p.busy), class_="number"),
         tag("td", meter(p.busy / busiest, "hot" if hot else ""), class_="hide"),
         tag("td", size(p.state_bytes), class_="number"),
         tag("td", meter(p.state_bytes / fullest, "bad" if near else ""), class_="hide"),

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from plait.dashboard.drawing.markup import Child, Markup, page, style_sheet, tag
-from plait.dashboard.drawing.numbers import instant
 from plait.dashboard.pages import sections
 from plait.dashboard.pages.sections import Looking, drawn
 from plait.dashboard.pages.sites_sections import sites_parts
 from plait.dashboard.reading.contents import Contents
+from plait.figures import instant
 
 _MOST = 500
 """Decisions in a report."""

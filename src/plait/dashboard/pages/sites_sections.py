@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from plait.dashboard.drawing.markup import Child, Markup, tag
-from plait.dashboard.drawing.numbers import instant, short, size
 from plait.dashboard.drawing.sites import draw_links, draw_way
 from plait.dashboard.pages.sections import section
 from plait.dashboard.reading.sites_contents import SitesRead
+from plait.figures import duration, instant, short, size
 from plait.sites.plans.plan import Jep
 from plait.sites.site.progress import SiteProgress
 
@@ -27,7 +27,7 @@ def links(read: SitesRead) -> Markup:
     sent = read.progress.link_bytes
     rows = [
         tag("tr", tag("td", f"{a} → {b}"), tag("td", f"{sent.get((a, b), 0):,}"),
-            tag("td", f"{link.latency:g} s"), tag("td", f"{size(link.rate)}/s"))
+            tag("td", duration(link.latency)), tag("td", f"{size(link.rate)}/s"))
         for (a, b), link in read.links.items()
     ]  # fmt: skip
     head = tag("tr", [tag("th", text) for text in ("link", "bytes sent", "latency", "rate")])

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import get_args
 
 from plait.dashboard.drawing.markup import Child, Markup, page, tag
-from plait.dashboard.drawing.numbers import instant, processors, seconds, short, size
 from plait.dashboard.pages import sections
 from plait.dashboard.pages.preview import PlanPreview
 from plait.dashboard.pages.sections import Looking, drawn, section
 from plait.dashboard.pages.sites_sections import sites_parts
 from plait.dashboard.reading.contents import Contents
+from plait.figures import duration, instant, processors, short, size
 from plait.node.reports.requests import PlanAnswer, PlanRequest
 from plait.plan.migration import Strategy
 
@@ -213,7 +213,7 @@ def _preview(found: PlanPreview) -> Markup:
         now, then = (sum(getattr(p, n) for p in found.processors) for n in ("now", "then"))
         worth = (
             f"{share}: {then:.3g} instead of {now:.3g} seconds per second of "
-            f"event time, over all processors. The longest pause is {seconds(found.pause)}."
+            f"event time, over all processors. The longest pause is {duration(found.pause)}."
         )
     if found.too_large:
         worth += f" The state of a processor would exceed its budget of {size(found.budget)}."
@@ -224,8 +224,8 @@ def _preview(found: PlanPreview) -> Markup:
             tag("td", processors([p.processor])),
             tag("td", f"{short(p.now)} → {short(p.then)} s/s", class_="number"),
             tag("td", f"{size(p.bytes_now)} → {size(p.bytes_then)}", class_="number"),
-            tag("td", seconds(p.pause), class_="number"),
-            tag("td", seconds(p.work), class_="number"),
+            tag("td", duration(p.pause), class_="number"),
+            tag("td", duration(p.work), class_="number"),
             tag("td", p.strategy.replace("-", " "), title=p.reason),
         )
         for p in found.processors[:64]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING
 
 from plait.adapt.events import Event
+from plait.figures import event_time
 from plait.node.reports.placement import balance_line
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _rows(found: Progress) -> list[list[str]]:
                         total.rows, total.late, total.null_times, total.null_keys, total.filtered,
                     )
                 ),
-                _instant(found.watermarks.get(name)),
+                event_time(found.watermarks.get(name)),
             ]
             for name in names
         ),
@@ -140,7 +140,7 @@ def _troubles(found: Progress) -> list[str]:
 def _decision(event: Event) -> str:
     """What the loop of a processor did, and why, in a line."""
     data = event.data
-    where = f"processor {event.processor} at {_instant(event.time)}"
+    where = f"processor {event.processor} at {event_time(event.time)}"
     if event.kind == "unqualified":
         return f"{where}: {data['resource']} is short; {'; '.join(data['reasons'])}"
     if event.kind == "judged":
@@ -150,13 +150,3 @@ def _decision(event: Event) -> str:
 
 def _on(plans: Mapping[int, str], plan: str) -> str:
     return " on " + ", ".join(str(p) for p, runs in plans.items() if runs == plan)
-
-
-def _instant(micros: int | None) -> str:
-    if micros is None:
-        return "-"
-    try:
-        instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
-    except OverflowError:
-        return f"{micros} us"
-    return instant.isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
