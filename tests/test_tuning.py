@@ -132,23 +132,20 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "local.sources.text": ("the default of a parameter", ("BLOCK_BYTES", "MAX_RECORD_BYTES")),
     "spark.checkpoint.damage": (HOST, ("_LOGS",)),
     "spark.environment.java": (HOST, ("OLDEST",)),
-    "spark.balance.manager": (
-        "how often a thread looks; results do not depend on it",
-        (
-            "_LOOKS",
-            "_REMOTE",
-            "_RESTING",
-            "_SOON",
-        ),
+    "spark.balance.balancer": (
+        "how often a task decides; results do not depend on it",
+        ("_LOOKS", "_IDLE"),
     ),
-    "spark.control.known_tables": (
+    "spark.balance.driver_tasks": ("how often a task runs", ("_REMOTE",)),
+    "spark.control.background": ("how often a task runs", ("SHORTEST",)),
+    "spark.control.cached_tables": (
         "the defaults of parameters that tests draw",
         ("AHEAD", "_PAUSES"),
     ),
     "spark.control.locks": ("how long a lock counts", ("_FRESH", "_RENEWED")),
-    "spark.control.clerk": (
+    "spark.control.driver_service": (
         "how a thread keeps a log; results do not depend on it",
-        ("_AT_ONCE", "_OUT_OF_DATE", "_RESTING"),
+        ("_AT_ONCE", "_EXPIRED", "_IDLE"),
     ),
     "spark.control.plan_requests": (SHOWN, ("_KEPT",)),
     "node.reports.history": (SHOWN, ("_KEPT",)),
@@ -157,7 +154,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("_TIMED", "_MOST_AHEAD", "_LARGE_EVENT", "_BLOCKS"),
     ),
     "spark.control.spark_log": (SHOWN, ("_FAR",)),
-    "spark.control.soon": (
+    "spark.control.background_requests": (
         "how long a store is waited for; results do not depend on it",
         ("PATIENCE", "_MOST_WAITING", "_PAUSES"),
     ),

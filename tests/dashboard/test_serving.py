@@ -14,7 +14,7 @@ from plait.dashboard.serving import MetricsServer
 from plait.errors import MissingRequirement, SourceError
 from plait.groups.routing.routing import route
 from plait.spark.control.directory import Control
-from plait.spark.control.joins import Made, register
+from plait.spark.control.joins import RegisteredJoin, register
 from plait.testing.examples import clique
 
 QUERY = SimpleNamespace(id="of test_serving", name=None)
@@ -29,7 +29,7 @@ def test_a_query_that_has_not_reported_is_refused() -> None:
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "reports" / QUERY.id).mkdir(parents=True)
     control = Control(str(tmp_path), True)
-    register(Made(clique(2), None, control, route(clique(2).graph, 1)))
+    register(RegisteredJoin(clique(2), None, control, route(clique(2).graph, 1)))
     monkeypatch.delitem(sys.modules, "plait.dashboard.server", raising=False)
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     with pytest.raises(MissingRequirement, match=r"starlette.*plait\[console\]"):

@@ -26,7 +26,7 @@ from plait.plan.routed import Eddies, Teddies
 from plait.plan.serde import dumps, to_dict
 from plait.plan.text import MOST_TEXT, Given, read_plan, read_router, read_tree
 from plait.spark.control.directory import Control
-from plait.spark.control.joins import Made, register
+from plait.spark.control.joins import RegisteredJoin, register
 from plait.testing.examples import clique
 
 SQL = "SELECT a.k FROM a JOIN b ON a.k = b.k JOIN c ON b.j = c.j WITHIN 5 SECONDS"
@@ -169,7 +169,7 @@ class Doors:
     def migrate(self, given: Given) -> str:
         query, control = Running(str(self._folder.name)), Control(str(self._folder), shared=True)
         control.write_report(query.id, 0, Report(0, 1))
-        register(Made(QUERY, None, control, route(QUERY.graph, 2)))
+        register(RegisteredJoin(QUERY, None, control, route(QUERY.graph, 2)))
         plait.migrate(query, given)  # type: ignore[arg-type]  # all it needs of a query of Spark
         epoch = control.epoch(QUERY)
         assert epoch is not None

@@ -26,7 +26,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import plait
 from plait.api.question import Join
 from plait.errors import CheckpointMismatch, StorageError
-from plait.spark.checkpoint.inspect import stored_contracts
+from plait.spark.checkpoint.stored_state import stored_contracts
 from plait.testing.oracle.answer import Result, multiset, oracle, split_late
 from plait_lab.laws import golden
 from plait_lab.laws.golden import CHANGELOG, CHECKPOINTS, WRITTEN, golden_query, golden_rows

@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from tests.spark.balance.managed_story import last_balanced
 
 import plait
 from plait.errors import CheckpointDamaged, MoveError
 from plait.machine.stores import LocalStore
-from plait.spark.balance.manager import THREAD
 from plait.spark.balance.moves import moves_of
 from plait.spark.control.directory import Control
-from plait.spark.control.tables import Tables
+from plait.spark.control.routing_tables import RoutingTables
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -87,8 +87,8 @@ class Story:
         control = Control(str(self.where / "checkpoint" / "plait" / "join"), True)
         ended = control.last_ended(str(self.query.id), 2)
         deadline = time.monotonic() + 10
-        while ended is not None and THREAD.done(control) < ended:
-            assert time.monotonic() < deadline, "the manager does not look"
+        while ended is not None and last_balanced(control) < ended:
+            assert time.monotonic() < deadline, "the balancer does not run"
             time.sleep(0.05)
 
     def until(self, holds: Callable[[], bool]) -> None:
@@ -125,7 +125,9 @@ def test_oracle_the_manager_beside_a_query_empties_a_processor_and_fills_it_agai
     story = Story(spark, tmp_path, plait.BalancePolicy(active=1, confirm=1, rest=0))
 
     def held() -> set[int]:
-        newest = Tables(LocalStore(tmp_path / "checkpoint" / "plait" / "join" / "tables")).newest()
+        newest = RoutingTables(
+            LocalStore(tmp_path / "checkpoint" / "plait" / "join" / "tables")
+        ).newest()
         return {0, 1} if newest is None else {p for place in newest.places for p in place}
 
     try:

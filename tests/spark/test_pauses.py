@@ -18,11 +18,11 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from tests.spark.balance.managed_story import last_balanced
 
 import plait
 from plait.api.question import Join
 from plait.groups.moves.messages import Protocol
-from plait.spark.balance.manager import THREAD
 from plait.spark.balance.moves import moves_of
 from plait.spark.control.directory import Control
 
@@ -94,8 +94,8 @@ class Story:
         self.arrive(empty=empty)
         self.query.processAllAvailable()
         deadline = time.monotonic() + 20
-        while self.ran() and THREAD.done(self.control) < self.ended:
-            assert time.monotonic() < deadline, "the manager does not look"
+        while self.ran() and last_balanced(self.control) < self.ended:
+            assert time.monotonic() < deadline, "the balancer does not run"
             time.sleep(0.05)
 
     @property

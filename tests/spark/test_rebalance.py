@@ -20,10 +20,9 @@ from tests.spark.test_moves import Story
 
 import plait
 from plait.errors import CheckpointDamaged, CheckpointMismatch, MoveError
-from plait.spark.balance.manager import THREAD
 from plait.spark.balance.moves import moves_of
 from plait.spark.balance.rebalance import rebalance
-from plait.spark.control.directory import Control
+from plait.spark.control.background import THREAD
 
 COMPACT = "spark.sql.streaming.fileSink.log.compactInterval"
 
@@ -123,7 +122,7 @@ def test_oracle_killed_while_the_state_is_divided(spark: SparkSession, tmp_path:
     story, checkpoint, out = Story(spark, tmp_path), tmp_path / "checkpoint", tmp_path / "out"
     story.batch()
     story.query.stop()
-    THREAD.leave(Control(str(checkpoint / "plait" / "join"), True))
+    THREAD.stop(str(checkpoint / "plait" / "join"))
     command = [sys.executable, "-m", "plait", "rebalance", str(checkpoint)]
     command += ["--processors", "3", "--output", str(out)]
     # Java is a child of the command: both are in a group of their own, and die together.

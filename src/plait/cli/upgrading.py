@@ -9,9 +9,9 @@ from plait.node.durable.upgrade import REFUSED
 
 def upgrade(checkpoint: str, *, dry_run: bool) -> None:
     """Say what changes of a question mean, and agree to them."""
-    from plait.spark.checkpoint.upgrades import agree, is_agreed, wishes_in
+    from plait.spark.checkpoint.upgrades import agree, is_agreed, refused_changes
 
-    wishes = wishes_in(checkpoint)
+    wishes = refused_changes(checkpoint)
     for name, (_, wish) in wishes.items():
         say(f"{name}: change {wish.code}, from the first batch after the restart on")
         for change in wish.changes:

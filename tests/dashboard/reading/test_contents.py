@@ -14,7 +14,7 @@ from tests.dashboard.conftest import RUN
 from plait.dashboard.reading.contents import Contents, watch_checkpoint
 from plait.errors import SourceError
 from plait.node.reports.history_log import HistoryWriter
-from plait.spark.control.clerk_files import HISTORY, QUESTION
+from plait.spark.control.driver_files import HISTORY, QUESTION
 from plait_lab.workloads.checkpoints import ID
 
 

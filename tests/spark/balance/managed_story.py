@@ -19,9 +19,10 @@ from plait.groups.routing.table import Table
 from plait.machine.stores import store_at
 from plait.node.reports.placement import balance_line
 from plait.plan.jtree import mjoin
-from plait.spark.balance.manager import Balancer
+from plait.spark.balance.balancer import Balancer, BalanceTask
+from plait.spark.control.background import THREAD
 from plait.spark.control.directory import Control
-from plait.spark.control.joins import Made
+from plait.spark.control.joins import RegisteredJoin
 from plait.testing.oracle.answer import multiset
 from plait_lab.laws.hosts import definition
 from plait_lab.laws.processors import Cluster
@@ -43,7 +44,7 @@ class Story:
     ) -> None:
         self.control = control
         self.cluster = Cluster(QUERY, mjoin(QUERY), 2, seed=3)
-        self.join = Made(QUERY, None, self.control, self.cluster.routing, policy)
+        self.join = RegisteredJoin(QUERY, None, self.control, self.cluster.routing, policy)
         self._key, self._rows, self._chance = key, rows, Random(5)
         self.batches: list[dict[str, list[dict[str, int]]]] = []
         self.found: Counter[tuple[object, ...]] = Counter()
@@ -116,6 +117,12 @@ class Story:
 def control_in(where: Path) -> Control:
     """A control directory in a folder."""
     return Control(str(where / "checkpoint" / "plait" / "join"), True)
+
+
+def last_balanced(control: Control) -> int:
+    """The last batch that the balancer of this process has processed; -1 before the first."""
+    task = THREAD.task(control.folder, BalanceTask)
+    return -1 if task is None else task.done
 
 
 def _table(rows: list[dict[str, int]], schema: pa.Schema) -> pa.Table:

@@ -18,10 +18,10 @@ from plait.groups.routing.table import Table
 from plait.spark.balance.moves import Moves
 from plait.spark.control import directory as control_module
 from plait.spark.control import locks
+from plait.spark.control.background_requests import Requests
+from plait.spark.control.cached_tables import CachedTables
 from plait.spark.control.directory import Control
-from plait.spark.control.known_tables import KnownTables
 from plait.spark.control.locks import lock_on
-from plait.spark.control.soon import Requests
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,7 @@ class RemoteStory(Story):
 
     def __init__(self, store: MemoryStore, policy: BalancePolicy) -> None:
         self._store, self._who = store, Random(9)
-        self._workers: list[dict[str, tuple[str, KnownTables]]] = [{}, {}, {}]
+        self._workers: list[dict[str, tuple[str, CachedTables]]] = [{}, {}, {}]
         super().__init__(control(), policy, any_key)
         self.cluster.transfers = cast(Any, self.control.transfers)  # instead of memory
 

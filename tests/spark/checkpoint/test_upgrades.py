@@ -13,7 +13,7 @@ from plait.node.durable.contract import contract
 from plait.node.durable.upgrade import code_of
 from plait.query.expr import Column
 from plait.query.query import Output
-from plait.spark.checkpoint.upgrades import agree, agreed, is_agreed, wishes_in
+from plait.spark.checkpoint.upgrades import agree, agreed, is_agreed, refused_changes
 from plait.spark.control.directory import Control
 from plait.testing.examples import clique
 
@@ -32,7 +32,7 @@ def test_a_change_waits_for_somebody_to_agree(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     (tmp_path / "commits" / "0").touch()
     (tmp_path / "metadata").write_text("{}")
-    (found, wish) = wishes_in(str(tmp_path))["join"]
+    (found, wish) = refused_changes(str(tmp_path))["join"]
     assert wish.code == code_of(STORED, ASKED) and not is_agreed(found, wish)
     agree(found, wish)
     assert is_agreed(found, wish) and agreed(control, STORED, ASKED, None) == STORED

@@ -20,7 +20,7 @@ from plait.node.reports.event_log import read_events
 from plait.node.reports.report import Report
 from plait.plan.jtree import mjoin
 from plait.spark.control.directory import Control
-from plait.spark.control.joins import Made, made, register
+from plait.spark.control.joins import RegisteredJoin, find_join, register
 from plait.testing.examples import clique
 
 QUERY = clique(3)
@@ -141,12 +141,12 @@ def test_a_report_that_cannot_be_written_leaves_nothing_behind(
 
 def test_a_join_is_found_by_the_query_that_reported(tmp_path: Path) -> None:
     here = control(tmp_path)
-    register(Made(QUERY, "this one", here, route(QUERY.graph, 2)))
-    assert made("some query", "this one") is None
+    register(RegisteredJoin(QUERY, "this one", here, route(QUERY.graph, 2)))
+    assert find_join("some query", "this one") is None
     here.write_report("some query", 0, Report(0, 1))
-    join = made("some query", "this one")
+    join = find_join("some query", "this one")
     assert join is not None and join.control == here
-    assert made("some query", None) is None
+    assert find_join("some query", None) is None
 
 
 def test_a_temporary_one_goes(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from plait.errors import CheckpointMismatch, StorageError
 from plait.node.reports.report import Report
 from plait.plan.jtree import mjoin
 from plait.spark.control import directory as control_module
+from plait.spark.control.background_requests import Requests
 from plait.spark.control.directory import Control
-from plait.spark.control.soon import Requests
 from plait.testing.examples import clique
 
 QUERY = clique(3)

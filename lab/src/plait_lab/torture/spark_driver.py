@@ -294,7 +294,7 @@ class Mover:
             return
         self._seen = committed
         try:
-            join = joins.made(str(query.id), None)
+            join = joins.find_join(str(query.id), None)
             if join is None or join.routing.by is None:
                 return
             moves = Moves(join.routing, join.control, str(query.id), writing=_WRITING)

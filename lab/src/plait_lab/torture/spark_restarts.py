@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from plait.errors import CheckpointMismatch, PlaitError
 from plait.machine.drafts import write_whole
 from plait.spark.balance import rebalance
-from plait.spark.checkpoint.upgrades import agree, wishes_in
+from plait.spark.checkpoint.upgrades import agree, refused_changes
 from plait_lab.torture.killpoints import BY_NAME, Orders
 from plait_lab.torture.spark_inputs import release
 from plait_lab.torture.spark_rounds import Round
@@ -58,7 +58,7 @@ def with_agreement(round_: Round, made: Callable[[], Any]) -> Any:
     except CheckpointMismatch:
         if not round_.phase():
             raise
-        for control, wish in wishes_in(str(round_.folder / "checkpoint")).values():
+        for control, wish in refused_changes(str(round_.folder / "checkpoint")).values():
             agree(control, wish)
         return made()
 

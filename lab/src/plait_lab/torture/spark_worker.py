@@ -32,7 +32,7 @@ from plait.node.reports.report import Report
 from plait.node.task import Processor
 from plait.spark.arena.engines import Arena
 from plait.spark.control.directory import Control
-from plait.spark.control.tables import StoredTransfers, Tables
+from plait.spark.control.routing_tables import RoutingTables, TransferFiles
 from plait.spark.io import write_delta as delta
 from plait.spark.io.delta_parts import PartWriter, TablePart
 from plait.spark.io.delta_table import DeltaCommits
@@ -136,26 +136,26 @@ class MortalStore(SparkStore):
         obey("header-written")
 
 
-class MortalTransfers(StoredTransfers):
+class MortalTransfers(TransferFiles):
     """Dies around partition groups that come and go."""
 
     def write(self, move: int, sender: int, batch: int, raw: bytes) -> None:
         """Before and after others may read them."""
         with publishes("export-unpublished"):
-            StoredTransfers.write(self, move, sender, batch, raw)
+            TransferFiles.write(self, move, sender, batch, raw)
         obey("export-published")
 
     def read(self, move: int, sender: int, batch: int) -> bytes:
         """Before it is read."""
         obey("import-begun")
-        return StoredTransfers.read(self, move, sender, batch)
+        return TransferFiles.read(self, move, sender, batch)
 
 
 class MortalControl(Control):
     """Dies around what it reports."""
 
     @property
-    def transfers(self) -> StoredTransfers:
+    def transfers(self) -> TransferFiles:
         """Groups on their way."""
         return MortalTransfers(super().transfers.store)
 
@@ -292,14 +292,14 @@ def arm(mortal: Mortal) -> None:
 
 def _wrap_functions() -> None:
     """Put points into the middle of moving state, and around each routing table."""
-    add = Tables.add
+    add = RoutingTables.add
 
-    def mortal_add(self: Tables, table: Table) -> None:
+    def mortal_add(self: RoutingTables, table: Table) -> None:
         with publishes("table-unpublished"):
             add(self, table)
         obey("table-published")
 
-    type.__setattr__(Tables, "add", mortal_add)
+    type.__setattr__(RoutingTables, "add", mortal_add)
     recompute = moving_state.recompute
 
     def mortal_recompute(*given: Any) -> Any:

@@ -43,8 +43,8 @@ from plait.plan.labels import plan_label
 from plait.plan.migration import Migration
 from plait.plan.steps import stream_set
 from plait.query.query import Query
-from plait.spark.control.clerk_files import HISTORY, QUESTION
-from plait.spark.control.tables import Tables
+from plait.spark.control.driver_files import HISTORY, QUESTION
+from plait.spark.control.routing_tables import RoutingTables
 
 ID = "0f7b7a3e-5d0e-4f8a-9d53-9a1f2f7c1a11"
 BEGAN = 1_760_000_000
@@ -338,7 +338,7 @@ class LongRun:
         first = Move(1, "MSLB", (hot,), (hot,), (other,))
         second = Move(2, "PTLB", (other,), (other,), (hot,))
         last = max(self.batches - 40, 1)
-        tables = Tables(LocalStore(control / "tables"))
+        tables = RoutingTables(LocalStore(control / "tables"))
         table = self.table.begin(first, last, self.processors)
         tables.add(table)
         table = table.end(1, last + 4)

@@ -39,9 +39,9 @@ from plait.node.reports.report import Report
 from plait.node.reports.requests import PlanAnswer, PlanRequest
 from plait.query.query import Query
 from plait.sites.spark.mailboxes import is_mailbox
-from plait.spark.control.clerk_files import HISTORY, QUESTION, past_batch
-from plait.spark.control.decisions import reason_of
 from plait.spark.control.directory import BALANCE, EVENTS, Control, controls_in
+from plait.spark.control.driver_files import HISTORY, QUESTION, batch_record
+from plait.spark.control.epoch_files import reason_of
 from plait.spark.control.plan_requests import PlanRequests
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ class Watcher:
         self._after = [past for past in self._after if past.last > end]
         told = self._after[-1].last if self._after else end
         new = [n for n in recent if n > told]
-        self._after += filter(None, (past_batch(self.control, running, n) for n in new))
+        self._after += filter(None, (batch_record(self.control, running, n) for n in new))
         if not lines and running:
             self._before = [*self._earlier(running), *self._before]
         else:
@@ -321,7 +321,7 @@ class Watcher:
         told = [*self._before, *self._after]
         first = told[0].first if told else None
         there = [n for n in self.control.batches(running) if first is None or n < first]
-        found = (past_batch(self.control, running, n) for n in there[-_BACK:])
+        found = (batch_record(self.control, running, n) for n in there[-_BACK:])
         return [past for past in found if past is not None]
 
     # -- logs

@@ -26,8 +26,8 @@ from plait.errors import SourceError
 from plait.machine.private import make_private, remove_private
 from plait.machine.regular import append_below, plain
 from plait.machine.stores import LocalStore, RemoteStore, problem
-from plait.spark.control.clerk_files import QUESTION
 from plait.spark.control.directory import EVENTS, Control
+from plait.spark.control.driver_files import QUESTION
 
 _EVERY = 5.0
 """Seconds between two looks at the store."""

@@ -37,12 +37,12 @@ from pyspark.sql import SparkSession
 from plait.errors import CheckpointMismatch, MoveError, PlaitError
 from plait.machine.drafts import write_whole
 from plait.machine.sealed import sealed, unsealed
-from plait.spark.balance.manager import THREAD
-from plait.spark.balance.rebalanced import ask
+from plait.spark.balance.processor_set import request_partitions
 from plait.spark.checkpoint.damage import local_path
-from plait.spark.checkpoint.inspect import is_checkpoint, readable, stored_contracts
-from plait.spark.control.clerk_files import SINK
+from plait.spark.checkpoint.stored_state import is_checkpoint, readable, stored_contracts
+from plait.spark.control.background import THREAD
 from plait.spark.control.directory import Control, controls_in
+from plait.spark.control.driver_files import SINK
 from plait.spark.control.locks import lock_on
 from plait.spark.environment.connect import is_connect
 from plait.spark.environment.partitions import SETTING
@@ -86,7 +86,7 @@ def rebalance(
             _finish(session, checkpoint, batch, output)
             return last.partitions, batch.number
         for control in controls:
-            ask(control, processors)
+            request_partitions(control, processors)
         if output is not None:
             _log_empty_batch(session, path, output, last.number)
     return last.partitions, last.number
@@ -139,7 +139,7 @@ def _held(controls: list[Control]) -> Iterator[None]:
     """While no query moves groups there."""
     with ExitStack() as stack:
         for control in controls:
-            THREAD.leave(control)  # of a query that this process has stopped
+            THREAD.stop(control.folder)  # of a query that this process has stopped
             lock = lock_on(control)
             try:
                 lock.take()
@@ -231,7 +231,7 @@ def _finish(session: SparkSession, checkpoint: str, batch: _Batch, output: Path 
     if output is not None:
         _check_output(output, batch.number)
     for control in controls_in(path):
-        ask(control, batch.partitions)
+        request_partitions(control, batch.partitions)
     if output is not None:
         _log_empty_batch(session, path, output, batch.number)
     _repartition(session, checkpoint, batch.partitions)

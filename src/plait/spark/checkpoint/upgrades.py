@@ -30,14 +30,14 @@ from plait.node.durable.upgrade import (
     code_of,
 )
 from plait.spark.checkpoint.damage import local_path
-from plait.spark.checkpoint.inspect import is_checkpoint
+from plait.spark.checkpoint.stored_state import is_checkpoint
 from plait.spark.control.directory import Control, controls_in
 
 _ASKED, _AGREED = "asked.json", "upgrade.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RefusedChange:
     """A question that was put to a checkpoint and was refused."""
 
     code: str
@@ -58,7 +58,7 @@ def agreed(control: Control, stored: str, asked: Contract, code: str | None) -> 
     if all(change.verdict == GOES_ON for change in found):
         check_contract(stored, asked)
         return None
-    wish = Wish(code_of(stored, asked), tuple(found))
+    wish = RefusedChange(code_of(stored, asked), tuple(found))
     if not wish.refused and wish.code in (code, _read(control, _AGREED).get("code")):
         return stored
     remedies = [f"to_df(..., upgrade={wish.code!r})"]
@@ -75,7 +75,7 @@ def agreed(control: Control, stored: str, asked: Contract, code: str | None) -> 
     )
 
 
-def wishes_in(checkpoint: str) -> dict[str, tuple[Control, Wish]]:
+def refused_changes(checkpoint: str) -> dict[str, tuple[Control, RefusedChange]]:
     """The changes that were refused last, by the name of the join."""
     path = local_path(checkpoint)
     if path is None:
@@ -97,26 +97,26 @@ def wishes_in(checkpoint: str) -> dict[str, tuple[Control, Wish]]:
     return found
 
 
-def _wish(control: Control) -> Wish:
+def _wish(control: Control) -> RefusedChange:
     given = _read(control, _ASKED)
     try:
         listed = [QuestionChange(*map(str, change)) for change in given["changes"]]
-        return Wish(str(given["code"]), tuple(listed))
+        return RefusedChange(str(given["code"]), tuple(listed))
     except (KeyError, TypeError) as error:
         raise _damaged(Path(control.folder, _ASKED), error) from error
 
 
-def agree(control: Control, wish: Wish) -> None:
+def agree(control: Control, wish: RefusedChange) -> None:
     """Agree to a change."""
     control.keep(_AGREED, sealed({"code": wish.code}))
 
 
-def is_agreed(control: Control, wish: Wish) -> bool:
+def is_agreed(control: Control, wish: RefusedChange) -> bool:
     """Whether somebody has agreed to this change."""
     return _read(control, _AGREED).get("code") == wish.code
 
 
-def _to_json(wish: Wish) -> str:
+def _to_json(wish: RefusedChange) -> str:
     return sealed({"code": wish.code, "changes": [list(change) for change in wish.changes]})
 
 

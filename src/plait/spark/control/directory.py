@@ -53,11 +53,11 @@ from plait.plan.jtree import Node
 from plait.plan.migration import Strategy
 from plait.query.query import Query
 from plait.spark.checkpoint.damage import local_path
-from plait.spark.control.decisions import Decisions, reason_of
-from plait.spark.control.known_tables import AHEAD, KnownTables
-from plait.spark.control.soon import requests
+from plait.spark.control.background_requests import requests
+from plait.spark.control.cached_tables import AHEAD, CachedTables
+from plait.spark.control.epoch_files import EpochFiles, reason_of
+from plait.spark.control.routing_tables import RoutingTables, TransferFiles
 from plait.spark.control.spark_log import batch_times
-from plait.spark.control.tables import StoredTransfers, Tables
 
 if TYPE_CHECKING:  # whoever only reads needs neither Spark nor an engine
     pass
@@ -87,7 +87,7 @@ _ASKED: dict[str, Future[tuple[Epoch | None, list[str]]]] = {}
 """What a remote directory was asked last about its epochs."""
 _KNOWN: dict[str, tuple[Epoch | None, list[str]]] = {}
 """What it answered last."""
-_TABLES: dict[str, tuple[str, KnownTables]] = {}
+_TABLES: dict[str, tuple[str, CachedTables]] = {}
 """The routing tables of remote directories, and the run of the query that they are known for."""
 
 
@@ -179,7 +179,7 @@ class Control:
         if self.temporary:
             remove_private(Path(self.folder))
 
-    def tell(self, name: str, text: str) -> None:
+    def write_later(self, name: str, text: str) -> None:
         """Write a file for who looks at a remote directory, when the store has time."""
         requests().leave(lambda: self._store.write(name, text.encode()))
 
@@ -395,14 +395,14 @@ class Control:
     # -- where partition groups are
 
     @property
-    def tables(self) -> Tables:
+    def tables(self) -> RoutingTables:
         """The routing tables."""
-        return Tables(store_at(self.folder, "tables"))
+        return RoutingTables(store_at(self.folder, "tables"))
 
     @property
-    def transfers(self) -> StoredTransfers:
+    def transfers(self) -> TransferFiles:
         """Groups on their way."""
-        return StoredTransfers(store_at(self.folder, "transfer"))
+        return TransferFiles(store_at(self.folder, "transfer"))
 
     def write_balance(self, events: Iterable[Event], batch: int) -> None:
         """Add what the distribution manager did after a batch to its log."""
@@ -446,11 +446,11 @@ class Control:
         return self._known.numbered(number) if self.remote else self.tables.numbered(number)
 
     @property
-    def _known(self) -> KnownTables:
+    def _known(self) -> CachedTables:
         """What this process knows of the tables of a remote directory, in this run of the query."""
         run, known = _TABLES.get(self.folder, ("", None))
         if known is None or run != self.run:
-            known = KnownTables(self.tables)
+            known = CachedTables(self.tables)
             _TABLES[self.folder] = self.run, known
         return known
 
@@ -460,9 +460,9 @@ class Control:
     # -- decisions
 
     @property
-    def decisions(self) -> Decisions:
+    def decisions(self) -> EpochFiles:
         """What the driver has decided."""
-        return Decisions(store_at(self.folder, _EPOCHS))
+        return EpochFiles(store_at(self.folder, _EPOCHS))
 
     def decided(self, query: Query) -> tuple[Epoch | None, list[str]]:
         """The newest epoch that can be read, and what is wrong with those that are newer.

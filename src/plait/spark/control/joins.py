@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # whoever only reads needs neither Spark nor an engine
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class RegisteredJoin:
     """A join that this driver has made a DataFrame of."""
 
     query: Query
@@ -41,16 +41,16 @@ class Made:
     """After how many batches the session's file sinks compact their logs; 0: unknown."""
 
 
-_MADE: list[Made] = []
+_REGISTERED: list[RegisteredJoin] = []
 
 
-def register(join: Made) -> None:
+def register(join: RegisteredJoin) -> None:
     """Remember where decisions about a join go and where its reports are.
 
     Two joins of one query that share a folder would write over each other's reports.
     """
     control = join.control
-    shared = any(j.control.folder == control.folder and j.query != join.query for j in _MADE)
+    shared = any(j.control.folder == control.folder and j.query != join.query for j in _REGISTERED)
     if shared and not control.temporary:
         called = "no name" if join.name is None else f"the name {join.name!r}"
         warnings.warn(
@@ -59,20 +59,20 @@ def register(join: Made) -> None:
             "its own: to_df(name='...')",
             stacklevel=2,
         )
-    _MADE.append(join)
+    _REGISTERED.append(join)
 
 
-def joins_of(query: str) -> list[Made]:
+def joins_of(query: str) -> list[RegisteredJoin]:
     """The joins that have reported for a query, by its id, the last one made first."""
-    return [join for join in reversed(_MADE) if join.control.knows(query)]
+    return [join for join in reversed(_REGISTERED) if join.control.knows(query)]
 
 
-def names_made() -> list[str]:
+def registered_names() -> list[str]:
     """The names of all joins that this driver has made."""
-    return sorted({join.name for join in _MADE if join.name is not None})
+    return sorted({join.name for join in _REGISTERED if join.name is not None})
 
 
-def made(query: str, name: str | None) -> Made | None:
+def find_join(query: str, name: str | None) -> RegisteredJoin | None:
     """The join of that name in a running query, by the query's id."""
     return next((join for join in joins_of(query) if join.name == name), None)
 
@@ -97,7 +97,7 @@ def migrate(
     return pin(join, str(query.id), plan, strategy)
 
 
-def pin(join: Made, query: str, plan: Given, strategy: Strategy | Literal["auto"]) -> int:
+def pin(join: RegisteredJoin, query: str, plan: Given, strategy: Strategy | Literal["auto"]) -> int:
     """Add an epoch with a plan for a running query, by its id; the epoch's number."""
     from plait.engine.migrate.strategy import check_request
 
@@ -124,19 +124,19 @@ def release(query: StreamingQuery, *, name: str | None = None) -> int:
     return unpin(join, str(query.id))
 
 
-def unpin(join: Made, query: str) -> int:
+def unpin(join: RegisteredJoin, query: str) -> int:
     """Add an epoch that lets processors choose their plans again; the epoch's number."""
     return join.control.decide(None, "auto", join.control.followed(query)).number
 
 
-def running(query: StreamingQuery, name: str | None, so: str) -> Made:
+def running(query: StreamingQuery, name: str | None, so: str) -> RegisteredJoin:
     """The join of that name in a query that runs, or a MigrationError that says what follows."""
     if not query.isActive:
         raise MigrationError(
             f"the query {query.name or query.id} has stopped, so {so}",
             remedy="start it again with this plan: to_df(plan=...)",
         )
-    join = made(str(query.id), name)
+    join = find_join(str(query.id), name)
     if join is None:
         raise MigrationError(
             f"no join of the query {query.name or query.id} has reported a batch yet, at least "

@@ -23,8 +23,8 @@ from plait.node.reports.placement import Placement, placement
 from plait.node.reports.progress import Progress
 from plait.node.reports.progress import progress as put_together
 from plait.node.reports.report import Report
-from plait.spark.checkpoint.inspect import JOIN_OPERATOR
-from plait.spark.control.joins import Made, joins_of, made, names_made
+from plait.spark.checkpoint.stored_state import JOIN_OPERATOR
+from plait.spark.control.joins import RegisteredJoin, find_join, joins_of, registered_names
 from plait.spark.join.frame import OBSERVATION, observation
 from plait.spark.join.watermarks import without_watermarks
 
@@ -60,7 +60,7 @@ def progress(query: StreamingQuery, name: str | None = None) -> Progress:
     return replace(found, placement=_placement(joins[0], reported), balance=balance)
 
 
-def _placement(join: Made, batches: list[tuple[int, list[Report]]]) -> Placement | None:
+def _placement(join: RegisteredJoin, batches: list[tuple[int, list[Report]]]) -> Placement | None:
     """Where the groups of a join are, and what each has taken in these batches."""
     tables, began = join.control.tables, join.routing.table
     if join.routing.by is None or not batches or not join.control.shared:
@@ -76,7 +76,7 @@ def _placement(join: Made, batches: list[tuple[int, list[Report]]]) -> Placement
     return None if look is None else placement(look, newest)
 
 
-def _remarks(joins: list[Made]) -> list[str]:
+def _remarks(joins: list[RegisteredJoin]) -> list[str]:
     """What to know about the join that was found first."""
     endless = [s.name for join in joins[:1] for s in join.query.streams if s.unlimited]
     others = len({join.control.folder for join in joins}) - 1
@@ -109,10 +109,10 @@ def _check_join(query: StreamingQuery, events: list[Any], name: str | None) -> N
         raise SourceError(
             f"the query {called} has no join {asked}", remedy=f"its joins are: {listed}"
         )
-    if name is not None and not named and name not in names_made():
+    if name is not None and not named and name not in registered_names():
         raise SourceError(
             f"no join called {name!r} was made here",
-            remedy=did_you_mean(name, names_made()),
+            remedy=did_you_mean(name, registered_names()),
         )
     ran = [event for event in events if "addBatch" in dict(event.durationMs)]
     if ran and not any(o.operatorName == JOIN_OPERATOR for e in ran for o in e.stateOperators):
@@ -132,7 +132,7 @@ def _reports(event: Any, name: str | None) -> tuple[list[Report], list[str]]:
     metrics = event.observedMetrics.get(observation(name))
     if metrics is not None:
         return [Report.from_json(text) for text in metrics["reports"]], []
-    join = made(str(event.id), name)
+    join = find_join(str(event.id), name)
     if join is None:
         return [], []
     return join.control.read_reports(str(event.id), event.batchId)

@@ -33,10 +33,10 @@ from plait.plan.jtree import Join, Leaf, check_plan
 from plait.plan.routed import Eddies, Plan, Teddies
 from plait.query.query import Query, narrowed
 from plait.spark.arena.engines import Places, remove
-from plait.spark.balance.manager import look_after
+from plait.spark.balance.driver_tasks import start_tasks
 from plait.spark.balance.rebalance import finish_rebalance
 from plait.spark.control.directory import Control
-from plait.spark.control.joins import Made, register
+from plait.spark.control.joins import RegisteredJoin, register
 from plait.spark.environment.connect import is_connect
 from plait.spark.environment.partitions import warn_of_partitions
 from plait.spark.environment.requirements import check_packages, check_spark
@@ -169,7 +169,7 @@ def results(
             warn_of_partitions(session, layout.partitions)
     atexit.register(remove, Places.of_host(), run)
     register(
-        made := Made(
+        made := RegisteredJoin(
             small,
             name,
             control,
@@ -182,7 +182,7 @@ def results(
         )
     )
     if streaming:
-        look_after(made)
+        start_tasks(made)
     reports = not control.shared
     outlet = (
         RowOutlet(processor, reports, malformed)

@@ -2,7 +2,7 @@
 
 A new checkpoint has what is asked for. One that has a state keeps what its rows were divided by:
 the number of processors, whatever machine the query goes on with, the secret of the hash, and the
-grouping keys. Only `plait rebalance` changes processors: see `rebalanced`.
+grouping keys. Only `plait rebalance` changes processors: see `plait.spark.balance.processor_set`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from plait.node.durable.header import Header
 from plait.node.durable.upgrade import nearest
 from plait.node.task import Beginning
 from plait.query.query import Query
-from plait.spark.balance.rebalanced import asked_partitions, rebalanced
-from plait.spark.checkpoint.inspect import stored_contracts, stored_headers
+from plait.spark.balance.processor_set import processors_to_start, requested_partitions
+from plait.spark.checkpoint.stored_state import stored_contracts, stored_headers
 from plait.spark.checkpoint.upgrades import agreed
 from plait.spark.control.directory import Control
 from plait.spark.environment.partitions import processor_count
@@ -92,7 +92,7 @@ def layout_of(
     found = replace(found, keys=keys, partitions=None)
     if routing.by is None or control.temporary or control.remote:
         return found
-    changed = rebalanced(control, routing.table, found.keys)
+    changed = processors_to_start(control, routing.table, found.keys)
     if changed is None:
         return found
     beginning = None
@@ -123,7 +123,7 @@ def _of_the_beginning(control: Control, processors: int | None) -> int | None:
 
     The routing begins with the number of processors that the checkpoint began with.
     """
-    now = asked_partitions(control)
+    now = requested_partitions(control)
     if now is None:
         return processors
     if processors not in (None, now):

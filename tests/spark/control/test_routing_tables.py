@@ -10,14 +10,14 @@ from plait.errors import CheckpointDamaged, MoveError, TransferDamaged
 from plait.groups.moves.messages import Move
 from plait.groups.routing.table import initial
 from plait.machine.stores import LocalStore
-from plait.spark.control.tables import StoredTransfers, Tables
+from plait.spark.control.routing_tables import RoutingTables, TransferFiles
 
 FIRST = initial([0, 1]).begin(Move(1, "MSLB", (0,), (0,), (1,)), 5, 2)
 SECOND = FIRST.end(1, 9)
 
 
 def test_a_batch_is_routed_by_the_last_table_that_holds_for_it(tmp_path: Path) -> None:
-    tables = Tables(LocalStore(tmp_path / "tables"))
+    tables = RoutingTables(LocalStore(tmp_path / "tables"))
     assert tables.at(7) is None and tables.newest() is None
     tables.add(FIRST)
     tables.add(SECOND)
@@ -26,7 +26,7 @@ def test_a_batch_is_routed_by_the_last_table_that_holds_for_it(tmp_path: Path) -
 
 
 def test_tables_of_long_ago_are_removed(tmp_path: Path) -> None:
-    tables = Tables(LocalStore(tmp_path))
+    tables = RoutingTables(LocalStore(tmp_path))
     tables.forget(7)
     tables.add(FIRST)
     tables.add(SECOND)
@@ -39,7 +39,7 @@ def test_tables_of_long_ago_are_removed(tmp_path: Path) -> None:
 
 
 def test_two_managers_cannot_both_add_a_table(tmp_path: Path) -> None:
-    tables = Tables(LocalStore(tmp_path))
+    tables = RoutingTables(LocalStore(tmp_path))
     tables.add(FIRST)
     with pytest.raises(MoveError, match="there is a routing table 1 already; let one manager"):
         tables.add(FIRST)
@@ -48,12 +48,12 @@ def test_two_managers_cannot_both_add_a_table(tmp_path: Path) -> None:
 
 def test_a_table_must_follow_the_last_one(tmp_path: Path) -> None:
     with pytest.raises(MoveError):
-        Tables(LocalStore(tmp_path)).add(SECOND)
+        RoutingTables(LocalStore(tmp_path)).add(SECOND)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"number": 1'])
 def test_a_damaged_table_is_named_and_never_skipped(tmp_path: Path, text: str) -> None:
-    tables = Tables(LocalStore(tmp_path))
+    tables = RoutingTables(LocalStore(tmp_path))
     tables.add(FIRST)
     tables.add(SECOND)
     (tmp_path / "000002.json").write_text(text)
@@ -62,7 +62,7 @@ def test_a_damaged_table_is_named_and_never_skipped(tmp_path: Path, text: str) -
 
 
 def test_a_copy_of_another_table_is_noticed(tmp_path: Path) -> None:
-    tables = Tables(LocalStore(tmp_path))
+    tables = RoutingTables(LocalStore(tmp_path))
     tables.add(FIRST)
     (tmp_path / "000002.json").write_text((tmp_path / "000001.json").read_text())
     with pytest.raises(CheckpointDamaged, match="is a copy of table 1"):
@@ -72,11 +72,11 @@ def test_a_copy_of_another_table_is_noticed(tmp_path: Path) -> None:
 def test_other_files_are_not_looked_at(tmp_path: Path) -> None:
     for name in ("000001.json.bak", "7.json", ".000001.json.crc"):
         (tmp_path / name).write_text("x")
-    assert Tables(LocalStore(tmp_path)).newest() is None
+    assert RoutingTables(LocalStore(tmp_path)).newest() is None
 
 
 def test_transfers_are_kept_apart_and_replaced(tmp_path: Path) -> None:
-    transfers = StoredTransfers(LocalStore(tmp_path / "transfer"))
+    transfers = TransferFiles(LocalStore(tmp_path / "transfer"))
     assert transfers.numbers(1, 0) == []
     for move, sender, number in ((1, 0, 5), (1, 0, 6), (1, 2, 5), (11, 0, 5)):
         transfers.write(move, sender, number, b"before")

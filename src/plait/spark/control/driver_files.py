@@ -5,12 +5,12 @@ from __future__ import annotations
 from plait.node.reports.history import Past, past_of
 from plait.node.reports.question import Question
 from plait.spark.control.directory import Control
-from plait.spark.control.joins import Made
+from plait.spark.control.joins import RegisteredJoin
 
 QUESTION, HISTORY, SINK = "question.json", "history.jsonl", "sink.json"
 
 
-def past_batch(control: Control, query: str, batch: int) -> Past | None:
+def batch_record(control: Control, query: str, batch: int) -> Past | None:
     """What remains of a batch of which there are reports."""
     reports = control.reports(query, batch)
     if not reports:
@@ -19,7 +19,7 @@ def past_batch(control: Control, query: str, batch: int) -> Past | None:
     return past_of(batch, reports, at, took)
 
 
-def question_of(join: Made) -> Question:
+def question_of(join: RegisteredJoin) -> Question:
     """What a join was asked to do."""
     setting, routing = join.setting, join.routing
     return Question(

@@ -12,8 +12,8 @@ from tests.machine.remote import MemoryStore, in_memory
 from plait.errors import CheckpointDamaged, StorageError
 from plait.groups.routing.table import Table, initial
 from plait.machine.stores import RemoteStore
-from plait.spark.control.known_tables import KnownTables
-from plait.spark.control.tables import Tables
+from plait.spark.control.cached_tables import CachedTables
+from plait.spark.control.routing_tables import RoutingTables
 
 PLACE = "s3://bucket/tables"
 
@@ -23,7 +23,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
     return in_memory(monkeypatch)
 
 
-def add(tables: Tables, since: int) -> Table:
+def add(tables: RoutingTables, since: int) -> Table:
     newest = tables.newest() or initial([0, 1])
     table = newest.changed(max(since, newest.since + 1))
     tables.add(table)
@@ -34,9 +34,9 @@ def add(tables: Tables, since: int) -> Table:
 def test_every_worker_goes_by_the_table_of_the_batch(ahead: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         in_memory(patch)
-        tables = Tables(RemoteStore(PLACE))
+        tables = RoutingTables(RemoteStore(PLACE))
         chance = Random(seed)
-        workers = [KnownTables(tables, ahead) for _ in range(3)]
+        workers = [CachedTables(tables, ahead) for _ in range(3)]
         asked, added = [], []
         for batch in range(20):  # `batch` is the last that has begun
             for _ in range(2):
@@ -52,28 +52,28 @@ def test_every_worker_goes_by_the_table_of_the_batch(ahead: int, seed: int) -> N
 
 def test_a_table_that_comes_sooner_than_promised_is_missed(store: MemoryStore) -> None:
     """So the promise is needed: the test above can fail."""
-    tables = Tables(RemoteStore(PLACE))
-    worker = KnownTables(tables, 3)
+    tables = RoutingTables(RemoteStore(PLACE))
+    worker = CachedTables(tables, 3)
     assert worker.at(5) is None
     table = add(tables, 7)
     assert worker.at(7) is None and worker.at(9) == table
 
 
 def test_requests_are_few(store: MemoryStore) -> None:
-    tables = Tables(RemoteStore(PLACE))
+    tables = RoutingTables(RemoteStore(PLACE))
     add(tables, 2)
     table = add(tables, 4)
     store.requests.clear()
-    worker = KnownTables(tables, 8)
+    worker = CachedTables(tables, 8)
     for batch in range(6, 24):
         assert worker.at(batch) == table and worker.numbered(2) == table
     assert store.requests == {"list": 2, "get": 1}
 
 
 def test_a_store_that_is_away_is_waited_for(store: MemoryStore) -> None:
-    tables = Tables(RemoteStore(PLACE))
+    tables = RoutingTables(RemoteStore(PLACE))
     table = add(tables, 1)
-    worker = KnownTables(tables, pauses=[0.0, 0.0, 0.0])
+    worker = CachedTables(tables, pauses=[0.0, 0.0, 0.0])
     store.away = OSError("503: slow down")
     with pytest.raises(StorageError, match=r"tables in s3://bucket/tables cannot be read: .*503"):
         worker.at(3)
@@ -82,9 +82,9 @@ def test_a_store_that_is_away_is_waited_for(store: MemoryStore) -> None:
 
 
 def test_a_damaged_table_is_named_at_once(store: MemoryStore) -> None:
-    add(Tables(RemoteStore(PLACE)), 1)
+    add(RoutingTables(RemoteStore(PLACE)), 1)
     store.objects["bucket/tables/000001.json"] = (b"{", 0)
     store.requests.clear()
     with pytest.raises(CheckpointDamaged, match=r"000001\.json cannot be read"):
-        KnownTables(Tables(RemoteStore(PLACE)), pauses=[9.0] * 9).at(3)
+        CachedTables(RoutingTables(RemoteStore(PLACE)), pauses=[9.0] * 9).at(3)
     assert store.requests["get"] == 1

@@ -27,7 +27,7 @@ _PUT_BACK = "put the folder plait/ of the checkpoint back as it was"
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class RoutingTables:
     """The tables in a store."""
 
     store: FileStore
@@ -97,7 +97,7 @@ def _raw(table: Table) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTransfers:
+class TransferFiles:
     """Partition groups on their way, in a store that sender and receiver reach."""
 
     store: FileStore

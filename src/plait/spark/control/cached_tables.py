@@ -1,6 +1,6 @@
 """The routing tables of a remote store, as far as the tasks of a process need them.
 
-*Correct output.* `at(batch)` is the table that the batch is routed by, as `Tables.at` says.
+*Correct output.* `at(batch)` is the table that the batch is routed by, as `RoutingTables.at` says.
 
 *Invariants.* A table holds from a batch on that is more than `AHEAD` batches after the last one
 that had begun when the table was added; `Control.next_free` sees to that. So who lists the tables
@@ -24,7 +24,7 @@ from typing import TypeVar
 from plait.errors import CheckpointDamaged, StorageError
 from plait.groups.routing.table import Table
 from plait.machine.stores import problem
-from plait.spark.control.tables import Tables
+from plait.spark.control.routing_tables import RoutingTables
 
 AHEAD = 8
 """Batches for which a listing is good, beyond the one in which it was made."""
@@ -35,10 +35,10 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(slots=True)
-class KnownTables:
+class CachedTables:
     """What a process knows of the tables in a store."""
 
-    tables: Tables
+    tables: RoutingTables
     # Assumption: tables-come-late
     ahead: int = AHEAD
     pauses: Sequence[float] = _PAUSES

@@ -14,7 +14,7 @@ from plait.errors import StorageError
 from plait.machine.stores import LocalStore
 from plait.node.epochs import Followed
 from plait.plan.jtree import mjoin
-from plait.spark.control.decisions import Decisions
+from plait.spark.control.epoch_files import EpochFiles
 from plait.testing.examples import clique
 
 QUERY = clique(3)
@@ -22,7 +22,7 @@ PLAN = mjoin(QUERY)
 
 
 def test_decisions_are_numbered_whoever_makes_them(tmp_path: Path) -> None:
-    here = Decisions(LocalStore(tmp_path / "epochs"))
+    here = EpochFiles(LocalStore(tmp_path / "epochs"))
     assert here.look(QUERY) == (None, [])
     with ThreadPoolExecutor(8) as pool:
         made = [pool.submit(here.add, PLAN, "moving-state") for _ in range(24)]
@@ -35,21 +35,21 @@ def test_decisions_are_numbered_whoever_makes_them(tmp_path: Path) -> None:
 
 
 def test_two_directories_have_two_origins(tmp_path: Path) -> None:
-    first = [Decisions(LocalStore(tmp_path / "a")).add(PLAN, "auto") for _ in range(2)]
-    other = Decisions(LocalStore(tmp_path / "b")).add(PLAN, "auto")
+    first = [EpochFiles(LocalStore(tmp_path / "a")).add(PLAN, "auto") for _ in range(2)]
+    other = EpochFiles(LocalStore(tmp_path / "b")).add(PLAN, "auto")
     assert first[0].origin == first[1].origin != other.origin
     assert Followed().after(first[1]).is_new(other)
 
 
 def test_a_number_is_beyond_what_was_followed_elsewhere(tmp_path: Path) -> None:
-    here = Decisions(LocalStore(tmp_path))
+    here = EpochFiles(LocalStore(tmp_path))
     assert here.add(PLAN, "auto", after=41).number == 42
     assert here.add(PLAN, "auto", after=3).number == 43
 
 
 def test_a_directory_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     (tmp_path / "000005.json").write_text('{"number": 5, "strategy": "auto", "plan": null}')
-    here = Decisions(LocalStore(tmp_path))
+    here = EpochFiles(LocalStore(tmp_path))
     old, _ = here.look(QUERY)
     assert old is not None and (old.number, old.origin) == (5, "")
     new = here.add(PLAN, "auto")
@@ -73,7 +73,7 @@ STRAY: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("what", STRAY)
 def test_stray_files_are_ignored(tmp_path: Path, what: str) -> None:
-    here = Decisions(LocalStore(tmp_path))
+    here = EpochFiles(LocalStore(tmp_path))
     epoch = here.add(PLAN, "auto")
     STRAY[what](tmp_path)
     assert here.look(QUERY) == (epoch, [])
@@ -110,7 +110,7 @@ UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("what", UNREADABLE)
 def test_an_unreadable_decision_is_told_and_skipped(tmp_path: Path, what: str) -> None:
-    here = Decisions(LocalStore(tmp_path))
+    here = EpochFiles(LocalStore(tmp_path))
     first, second = here.add(None, "auto"), here.add(PLAN, "auto")
     damage, said = UNREADABLE[what]
     damage(tmp_path / "000002.json")
@@ -124,7 +124,7 @@ def test_an_unreadable_decision_is_told_and_skipped(tmp_path: Path, what: str) -
 
 def test_a_folder_that_cannot_be_listed_is_told(tmp_path: Path) -> None:
     (tmp_path / "epochs").write_text("a file")
-    here = Decisions(LocalStore(tmp_path / "epochs"))
+    here = EpochFiles(LocalStore(tmp_path / "epochs"))
     note = f"the decisions in {here.store.root} cannot be listed: Not a directory"
     assert here.look(QUERY) == (None, [note])
     with pytest.raises(StorageError, match=r"could not be written to .*epochs: .*; make room"):
@@ -135,7 +135,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    here = Decisions(LocalStore(tmp_path))
+    here = EpochFiles(LocalStore(tmp_path))
     first = here.add(PLAN, "auto")
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)

@@ -14,10 +14,10 @@ from plait.node.reports.history_log import HistoryReader
 from plait.node.reports.question import Question
 from plait.node.reports.report import Report
 from plait.node.reports.requests import PlanRequest
-from plait.spark.control.clerk import Clerk
-from plait.spark.control.clerk_files import HISTORY, QUESTION
 from plait.spark.control.directory import Control
-from plait.spark.control.joins import Made
+from plait.spark.control.driver_files import HISTORY, QUESTION
+from plait.spark.control.driver_service import DriverService
+from plait.spark.control.joins import RegisteredJoin
 from plait.spark.control.plan_requests import PlanRequests
 from plait.testing.examples import clique
 
@@ -31,8 +31,8 @@ class World:
         self.folder = where / "checkpoint" / "plait" / "join"
         self.control = Control(str(self.folder), True)
         routing = route(QUERY.graph, 2)
-        self.join = Made(QUERY, None, self.control, routing, plan="(a b c)")
-        self.clerk = Clerk(self.join, lambda: NOW)
+        self.join = RegisteredJoin(QUERY, None, self.control, routing, plan="(a b c)")
+        self.clerk = DriverService(self.join, lambda: NOW)
         self.requests = PlanRequests(self.folder)
 
     def batch(self, number: int, epoch: int = 0) -> None:
@@ -62,7 +62,7 @@ def test_history_has_no_gap_over_restarts(tmp_path: Path) -> None:
     for number in range(1, 41):
         world.batch(number)
     world.clerk.release()
-    after = Clerk(world.join, lambda: NOW)
+    after = DriverService(world.join, lambda: NOW)
     while after.turn():
         pass
     lines = HistoryReader(world.folder / HISTORY).read()
@@ -75,7 +75,7 @@ def test_one_clerk_at_a_time(tmp_path: Path) -> None:
     world.batch(0)
     world.clerk.turn()
     world.batch(1)
-    other = Clerk(world.join, lambda: NOW)
+    other = DriverService(world.join, lambda: NOW)
     with pytest.raises(MoveError, match="another process keeps the history"):
         other.turn()
     world.clerk.release()

@@ -40,7 +40,7 @@ _ASKED, _FOUND = "partitions.json", "rebalanced.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Rebalanced:
+class ProcessorSet:
     """The processors of a join since its checkpoint was rebalanced."""
 
     keys: tuple[int, ...]
@@ -49,7 +49,7 @@ class Rebalanced:
     """The processors that take part, one in each partition."""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Rebalanced:
+    def of(cls, given: Mapping[str, Any]) -> ProcessorSet:
         """From plain data."""
         keys, active = (tuple(map(int, given[name])) for name in ("keys", "active"))
         if len(set(keys)) < len(keys) or not set(active) <= set(range(len(keys))) or not active:
@@ -57,12 +57,12 @@ class Rebalanced:
         return cls(keys, active)
 
 
-def ask(control: Control, partitions: int) -> None:
+def request_partitions(control: Control, partitions: int) -> None:
     """Let a join have so many processors from its next start on."""
     control.keep(_ASKED, sealed({"partitions": partitions}))
 
 
-def asked_partitions(control: Control) -> int | None:
+def requested_partitions(control: Control) -> int | None:
     """The number of partitions that was asked for last; None is that of the beginning."""
     path = Path(control.folder, _ASKED)
     given = _read(path)
@@ -72,27 +72,27 @@ def asked_partitions(control: Control) -> int | None:
         raise _damaged(path, error) from error
 
 
-def rebalanced(control: Control, began: Table, keys: Sequence[int]) -> Rebalanced | None:
+def processors_to_start(control: Control, began: Table, keys: Sequence[int]) -> ProcessorSet | None:
     """The processors of a join that is about to start; None if it has those of its beginning.
 
     `began` and `keys` are those of the beginning. If another number of partitions was asked for
     than the last time, processors are added and groups begin to move.
     """
-    wanted = asked_partitions(control)
+    wanted = requested_partitions(control)
     if wanted is None:
         return None
-    before = _found(control) or Rebalanced(tuple(keys), ())
+    before = _found(control) or ProcessorSet(tuple(keys), ())
     if len(before.active) == wanted:
         return before
     table = control.tables.newest() or began
     held = Counter(p for place in table.places for p in place)
-    found = Rebalanced(*seated(before.keys, wanted, held))
+    found = ProcessorSet(*assign_processors(before.keys, wanted, held))
     _move(control, table, found)
     control.keep(_FOUND, sealed(asdict(found)))
     return found
 
 
-def _move(control: Control, table: Table, found: Rebalanced) -> None:
+def _move(control: Control, table: Table, found: ProcessorSet) -> None:
     """Let groups begin to move to the processors that take part; moves under way are given up."""
     since = max(control.last_begun(""), table.since) + 1
     if table.under_way:
@@ -103,11 +103,11 @@ def _move(control: Control, table: Table, found: Rebalanced) -> None:
         control.tables.add(table.changed(since, len(found.keys), begin=moves))
 
 
-def _found(control: Control) -> Rebalanced | None:
+def _found(control: Control) -> ProcessorSet | None:
     path = Path(control.folder, _FOUND)
     given = _read(path)
     try:
-        return None if given is None else Rebalanced.of(given)
+        return None if given is None else ProcessorSet.of(given)
     except (ValueError, TypeError, KeyError, ArithmeticError) as error:
         raise _damaged(path, error) from error
 
@@ -129,7 +129,7 @@ def _damaged(path: Path, error: BaseException) -> CheckpointDamaged:
     )
 
 
-def seated(
+def assign_processors(
     keys: Sequence[int], partitions: int, held: Mapping[int, int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The keys of all processors for so many partitions, and the processors that take part.
@@ -137,11 +137,11 @@ def seated(
     `held` is how many groups each processor has: of several in a partition, the one with most takes
     part.
 
-    >>> seated((0, 2), 2, {0: 64, 1: 64})
+    >>> assign_processors((0, 2), 2, {0: 64, 1: 64})
     ((0, 2), (1, 0))
-    >>> seated((0, 2), 1, {0: 64, 1: 60})
+    >>> assign_processors((0, 2), 1, {0: 64, 1: 60})
     ((0, 2), (0,))
-    >>> seated((0, 2), 3, {0: 64, 1: 64})
+    >>> assign_processors((0, 2), 3, {0: 64, 1: 64})
     ((0, 2, 1, 11), (0, 2, 3))
     """
     chosen: dict[int, int] = {}

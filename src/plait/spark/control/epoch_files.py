@@ -26,7 +26,7 @@ from plait.query.query import Query
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
+class EpochFiles:
     """The epochs in a folder, which need not be there."""
 
     store: FileStore

@@ -25,8 +25,8 @@ from plait.machine.stores import store_at
 from plait.node.far_ahead import far_ahead_notes
 from plait.node.reports.history_log import HistoryWriter
 from plait.node.reports.requests import PlanAnswer, PlanRequest
-from plait.spark.control.clerk_files import HISTORY, QUESTION, SINK, past_batch, question_of
-from plait.spark.control.joins import Made, pin, unpin
+from plait.spark.control.driver_files import HISTORY, QUESTION, SINK, batch_record, question_of
+from plait.spark.control.joins import RegisteredJoin, pin, unpin
 from plait.spark.control.locks import lock_on
 from plait.spark.control.plan_requests import PlanRequests
 
@@ -34,16 +34,16 @@ LOG = logging.getLogger("plait")
 
 _AT_ONCE = 32
 """Batches that one turn goes through, at most: others wait for the thread."""
-_OUT_OF_DATE = 120.0
-"""Seconds after which a request is not obeyed any more."""
-_RESTING = 60.0
-"""A query of which there was nothing to tell for so many seconds may be run by another driver."""
+_EXPIRED = 120.0
+"""Seconds after which a request is refused."""
+_IDLE = 60.0
+"""Seconds without news after which another driver may serve the query."""
 
 
-class Clerk:
+class DriverService:
     """The clerk of one join; `clock` tells the seconds since 1970."""
 
-    def __init__(self, join: Made, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, join: RegisteredJoin, clock: Callable[[], float] = time.time) -> None:
         self._join = join
         self._clock = clock
         self._lock = lock_on(join.control, "clerk.lock", "keeps the history of")
@@ -64,7 +64,7 @@ class Clerk:
             return False
         waiting = self._requests.waiting()
         if not (waiting or self._once or self._behind(query)):
-            if now - self._heard > _RESTING:
+            if now - self._heard > _IDLE:
                 self.release()
             return False
         self._heard = now
@@ -121,7 +121,7 @@ class Clerk:
             self._told = history.last if ended is None else ended
             return False
         there = [b for b in control.batches(query) if history.last < b <= ended]
-        history.add(list(filter(None, (past_batch(control, query, b) for b in there[:_AT_ONCE]))))
+        history.add(list(filter(None, (batch_record(control, query, b) for b in there[:_AT_ONCE]))))
         self._warn_of_rows_far_ahead(query, ended)
         self._told = ended if len(there) <= _AT_ONCE else history.last
         return bool(there)
@@ -141,7 +141,7 @@ class Clerk:
             return None
         now = self._clock()
         # Assumption: clock-of-a-request
-        if now - request.at > _OUT_OF_DATE:
+        if now - request.at > _EXPIRED:
             return PlanAnswer(request, refused="it was asked too long ago; ask again", at=now)
         try:
             if request.action == "release":

@@ -12,7 +12,7 @@ from plait.errors import CheckpointDamaged, CheckpointMismatch, StorageError
 from plait.groups.routing.routing import route
 from plait.node.durable.contract import contract
 from plait.spark.checkpoint.damage import RESTORE
-from plait.spark.checkpoint.inspect import is_checkpoint, stored_contracts
+from plait.spark.checkpoint.stored_state import is_checkpoint, stored_contracts
 from plait.testing.examples import clique
 from plait_lab.laws.golden import CHECKPOINTS
 

@@ -9,7 +9,13 @@ import pytest
 
 from plait.errors import CheckpointDamaged
 from plait.groups.routing.table import initial
-from plait.spark.balance.rebalanced import Rebalanced, ask, asked_partitions, rebalanced, seated
+from plait.spark.balance.processor_set import (
+    ProcessorSet,
+    assign_processors,
+    processors_to_start,
+    request_partitions,
+    requested_partitions,
+)
 from plait.spark.control.directory import Control
 from plait.spark.join.murmur3 import murmur3, processor_keys
 
@@ -31,7 +37,7 @@ def test_every_partition_has_one_processor_and_no_number_changes(seed: int) -> N
     for _ in range(5):
         partitions = chance.randint(1, 20)
         held = {p: chance.randrange(3) for p in range(len(keys))}
-        every, active = seated(keys, partitions, held)
+        every, active = assign_processors(keys, partitions, held)
         assert every[: len(keys)] == keys and len(set(every)) == len(every)
         assert [murmur3(every[p]) % partitions for p in active] == list(range(partitions))
         for number, key in enumerate(keys):
@@ -41,27 +47,27 @@ def test_every_partition_has_one_processor_and_no_number_changes(seed: int) -> N
 
 
 def test_without_a_wish_all_is_as_it_began(control: Control) -> None:
-    assert rebalanced(control, BEGAN, KEYS) is None
+    assert processors_to_start(control, BEGAN, KEYS) is None
     assert control.tables.newest() is None
 
 
 def test_groups_begin_to_move_once(control: Control) -> None:
-    ask(control, 3)
-    found = rebalanced(control, BEGAN, KEYS)
-    assert found is not None and len(found.active) == asked_partitions(control) == 3
+    request_partitions(control, 3)
+    found = processors_to_start(control, BEGAN, KEYS)
+    assert found is not None and len(found.active) == requested_partitions(control) == 3
     table = control.tables.newest()
     assert table is not None and table.number == 1
     assert table.since == 8, "the next batch goes by it"
     assert {move.receivers[0] for move in table.under_way} <= set(found.active)
-    assert rebalanced(control, BEGAN, KEYS) == found
+    assert processors_to_start(control, BEGAN, KEYS) == found
     assert control.tables.newest() == table
 
 
 def test_a_driver_that_died_before_it_had_said_what_there_is(control: Control) -> None:
-    ask(control, 3)
-    found = rebalanced(control, BEGAN, KEYS)
+    request_partitions(control, 3)
+    found = processors_to_start(control, BEGAN, KEYS)
     Path(control.folder, "rebalanced.json").unlink()
-    assert rebalanced(control, BEGAN, KEYS) == found
+    assert processors_to_start(control, BEGAN, KEYS) == found
     table = control.tables.newest()
     assert table is not None and table.number == 3, "one gives up, one begins again"
     before = control.tables.numbered(2)
@@ -70,10 +76,10 @@ def test_a_driver_that_died_before_it_had_said_what_there_is(control: Control) -
 
 
 def test_back_to_fewer(control: Control) -> None:
-    ask(control, 4)
-    more = rebalanced(control, BEGAN, KEYS)
-    ask(control, 1)
-    fewer = rebalanced(control, BEGAN, KEYS)
+    request_partitions(control, 4)
+    more = processors_to_start(control, BEGAN, KEYS)
+    request_partitions(control, 1)
+    fewer = processors_to_start(control, BEGAN, KEYS)
     assert more is not None and fewer is not None
     assert fewer.keys == more.keys and len(fewer.active) == 1
 
@@ -82,14 +88,14 @@ def test_back_to_fewer(control: Control) -> None:
     "text", ["", "{}", '{"keys": [1, 1], "active": [0]}', '{"keys": [1], "active": [3]}']
 )
 def test_what_cannot_be_read_is_refused(control: Control, text: str) -> None:
-    ask(control, 2)
+    request_partitions(control, 2)
     Path(control.folder, "rebalanced.json").write_text(text)
     with pytest.raises(CheckpointDamaged, match=r"rebalanced\.json cannot be read"):
-        rebalanced(control, BEGAN, KEYS)
+        processors_to_start(control, BEGAN, KEYS)
     Path(control.folder, "partitions.json").write_text(text)
     with pytest.raises(CheckpointDamaged, match=r"partitions\.json cannot be read"):
-        asked_partitions(control)
+        requested_partitions(control)
 
 
 def test_plain_data_and_back() -> None:
-    assert Rebalanced.of({"keys": [0, 2], "active": [1]}) == Rebalanced((0, 2), (1,))
+    assert ProcessorSet.of({"keys": [0, 2], "active": [1]}) == ProcessorSet((0, 2), (1,))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from plait.spark.control.soon import Requests
+from plait.spark.control.background_requests import Requests
 
 
 def test_a_healthy_store_answers_at_once() -> None:

@@ -1,4 +1,4 @@
-"""The manager beside a query: what it makes of reports, what it leaves alone, who may manage."""
+"""The balancer of a running query: what it makes of reports, and what it leaves alone."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from tests.spark.balance.managed_story import ID, Story, any_key, control_in
 
 from plait.errors import MoveError
 from plait.groups.balance.policy import BalancePolicy
-from plait.spark.balance.manager import Balancer, BalanceThread
+from plait.spark.balance.balancer import Balancer, BalanceTask
 from plait.spark.balance.moves import Moves
+from plait.spark.control.background import BackgroundThread, ScheduledTask
 from plait.spark.control.directory import Control
 from plait.spark.control.locks import lock_on
 
@@ -134,9 +135,9 @@ def test_the_thread_balances_and_says_why_it_cannot(
     Moves(story.join.routing, story.control, ID).begin(range(30), [1])
     lock = lock_on(story.control)
     lock.take()
-    beside = BalanceThread()
+    thread, task = BackgroundThread(), BalanceTask(story.join, BalancePolicy(margin=0.9))
     with caplog.at_level(logging.WARNING, "plait"):
-        beside.watch(story.join, BalancePolicy(margin=0.9))
+        thread.start(story.control.folder, ScheduledTask(task, "groups stay"))
         _until(lambda: "another process moves" in caplog.text)
     lock.release()
 
@@ -145,7 +146,7 @@ def test_the_thread_balances_and_says_why_it_cannot(
         return not Moves(story.join.routing, story.control, ID).table.under_way
 
     _until(ended)
-    beside.leave(story.control)
+    thread.stop(story.control.folder)
     assert story.exact()
 
 

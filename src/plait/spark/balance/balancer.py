@@ -1,0 +1,189 @@
+"""Balance the partition groups of a running join, from what its processors report.
+
+A `BalanceTask` runs in the driver's background thread (`plait.spark.control.background`). It reads
+the reports of the batches that have ended, advances the moves under way, and asks
+`plait.groups.balance.manager` for new ones. `plait.spark.balance.moves` carries them out.
+
+*Correct output.* It does not depend on this: a move is correct whenever it begins. If balancing
+fails, that is logged, and groups stay where they are.
+
+*One balancer for each checkpoint.* It holds a lock in the control directory. In a folder, the
+system releases the lock when the process ends, however that happens; in a remote store it expires.
+A task whose query is idle releases it too.
+
+*Recovery.* A balancer that is started again finds the moves under way in the routing tables and
+brings them to their end. What it had measured about loads it measures again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from plait.errors import MoveError
+from plait.groups.balance.cluster import Look
+from plait.groups.balance.draft import BalanceSetting
+from plait.groups.balance.manager import Manager, MoveEnded, manage
+from plait.groups.balance.policy import BalancePolicy
+from plait.groups.balance.relocation import Balance
+from plait.groups.moves.cost import MoveCosts
+from plait.groups.moves.messages import Move
+from plait.groups.routing.table import Table
+from plait.machine.clock import REAL
+from plait.node.reports.looks import Looks
+from plait.node.reports.report import Report
+from plait.optimize.costs import load
+from plait.spark.balance.moves import Moves
+from plait.spark.control.joins import RegisteredJoin
+from plait.spark.control.locks import lock_on
+
+LOG = logging.getLogger("plait")
+
+_LOOKS = 8
+"""Decisions for each window of event time, if batches are as short."""
+_IDLE = 60.0
+"""Seconds without a report after which another driver may balance the query."""
+
+
+class Balancer:
+    """The balancer of one join in one run of a query.
+
+    Without a policy it begins no moves, and only brings those under way to their end.
+    """
+
+    def __init__(self, join: RegisteredJoin, query: str, policy: BalancePolicy | None) -> None:
+        self.query = query
+        self._decides = policy is not None
+        self._join = join
+        self._moves = Moves(join.routing, join.control, query)
+        table, processors = self._moves.table, join.routing.processors
+        costs = load()
+        self._looks = Looks(join.query, len(table.places), processors, costs)
+        life = self._looks.life
+        self._setting = BalanceSetting(
+            self._looks.window or life, policy or BalancePolicy(), MoveCosts.of(costs), purge=life
+        )
+        self._manager = Manager()
+        self._sent: dict[int, tuple[int, int]] = {}
+        """Rows and bytes that were exported for each move so far."""
+        self._took: dict[int, float] = {}
+        """Seconds that taking rows in took, of each move, at the slowest receiver."""
+        asked = None if policy is None else policy.active
+        held = {p for place in table.places for p in place}
+        every = range(processors) if join.active is None else join.active
+        self._active = set(every) if asked is None else held
+        """Who takes part: all, or, where their number is given, those that hold groups now."""
+        ended = self._moves.ended
+        self.done = -1 if ended is None else ended
+        """The last batch that was processed; those of an earlier run are not."""
+
+    @property
+    def behind(self) -> bool:
+        """Whether batches have ended that were not processed yet."""
+        ended = self._moves.ended
+        return ended is not None and ended > self.done
+
+    def catch_up(self) -> None:
+        """Process the batches that have ended since the last time."""
+        ended = self._moves.ended
+        if ended is None:
+            return
+        control, began = self._join.control, self._join.routing.table
+        reports: Sequence[Report] = ()
+        for batch in range(self.done + 1, ended + 1):
+            found = control.reports(self.query, batch)
+            self._count(found)
+            self._looks.add(found, control.tables.at(batch) or began)
+            reports = found or reports  # in some batches no processor runs
+        self.done = ended
+        table = self._moves.advance(reports)
+        self._tell(table)
+        if self._decides and self._looks.span >= self._setting.window / _LOOKS:
+            self._decide(table)
+
+    def _count(self, reports: Sequence[Report]) -> None:
+        for answer in (answer for report in reports for answer in report.moves):
+            if answer["what"] == "sent":
+                rows, size = self._sent.get(answer["move"], (0, 0))
+                sent = (rows + int(answer["rows"]), size + int(answer["bytes"]))
+                self._sent[answer["move"]] = sent
+            elif answer["what"] == "taken in":
+                seconds = float(answer["seconds"])
+                self._took[answer["move"]] = max(seconds, self._took.get(answer["move"], 0.0))
+
+    def _tell(self, table: Table) -> None:
+        """Tell the manager which moves have ended, once a batch has gone by the new table."""
+        if self.done < table.since:
+            return
+        under_way = {move.number for move in table.under_way}
+        for asked in [m for m in self._manager.moves if m.number not in under_way]:
+            done = all(table.places[g] == asked.receivers for g in asked.groups)
+            why = "" if done else "what was exported could not be read, or it was called off"
+            rows, size = self._sent.pop(asked.number, (0, 0))
+            took = self._took.pop(asked.number, None)
+            now = self._looks.time
+            self._managed(
+                MoveEnded(asked.number, now, done, why, nbytes=size, rows=rows, recomputed=took)
+            )
+
+    def _decide(self, table: Table) -> None:
+        look = self._looks.look(table, self._active)
+        self._manager = replace(self._manager, number=table.last + 1)
+        wish = None if look is None else self._managed(look)
+        if wish is None:
+            return
+        self._active = (self._active | set(wish.join)) - set(wish.leave)
+        if not wish.moves:
+            return
+        for reason in wish.reasons:
+            LOG.info("after batch %d: %s", self.done, reason)
+        try:
+            self._moves.change(begin=[Move(**asked.message()) for asked in wish.moves])
+        except MoveError as error:  # somebody else has moved groups meanwhile
+            for asked in wish.moves:
+                self._managed(MoveEnded(asked.number, self._looks.time, False, str(error)))
+
+    def _managed(self, told: Look | MoveEnded) -> Balance | None:
+        self._manager, wish, events = manage(self._setting, self._manager, told)
+        self._join.control.write_balance(events, self.done)
+        return wish
+
+
+class BalanceTask:
+    """Balance a join, whichever query runs it."""
+
+    def __init__(self, join: RegisteredJoin, policy: BalancePolicy | None) -> None:
+        self._join, self._policy = join, policy
+        self._lock = lock_on(join.control)
+        self._balancer: Balancer | None = None
+        self._heard = 0.0
+
+    @property
+    def done(self) -> int:
+        """The last batch that was processed; -1 before the first."""
+        return -1 if self._balancer is None else self._balancer.done
+
+    def turn(self) -> bool:
+        """Balance by the batches that have ended since the last turn."""
+        now = REAL.wall()
+        query = self._join.control.newest_query()
+        if query is None:
+            return False
+        if self._balancer is None or self._balancer.query != query:
+            self._lock.take()
+            self._balancer = Balancer(self._join, query, self._policy)
+            self._heard = now
+        if self._balancer.behind:
+            self._lock.take()
+            self._balancer.catch_up()
+            self._heard = now
+            return True
+        if now - self._heard > _IDLE:
+            self._lock.release()
+        return False
+
+    def release(self) -> None:
+        """Release the lock, so that another process can balance the groups."""
+        self._balancer = None
+        self._lock.release()
