@@ -71,7 +71,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sites.planner.meter": (DECISIONS, ("_FADES", "_MICROS")),
     "adapt.state": (LAYOUT, ("VERSION",)),
     "sites.spark.mail": (TIMES, ("AGELESS",)),
-    "sites.site.setup": (DECISIONS, ("_RATE", "_MICROS")),
+    "sites.planner.assumptions": (DECISIONS, ("_RATE", "_TEXT_BYTES")),
     "adapt.when": (
         DECISIONS,
         (
@@ -166,10 +166,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "spark.environment.doctor": (SHOWN, ("_ROOM",)),
     "sites.spark.mail_sweep": ("the batches that Spark may look at again", ("_KEPT",)),
     "sites.spark.operator": ("caches of other runs", ("_MOST_SITES",)),
-    "sites.spark.settings": (
-        "what is guessed of streams, and how long names of folders may be",
-        ("_USUAL_RATE", "_TEXT_BYTES", "_LONGEST"),
-    ),
+    "sites.spark.settings": ("how long names of folders may be", ("_LONGEST",)),
     "sites.spark.waker": (
         "how often a thread looks; results do not depend on it",
         ("_SECONDS", "_MOST_LOOKS"),

@@ -8,12 +8,14 @@ import pyarrow as pa
 import pytest
 
 from plait.errors import CheckpointDamaged, SiteError
+from plait.sites.planner.assumptions import site_setting
+from plait.sites.planner.greedy import greedy
 from plait.sites.planner.policy import PlacementPolicy, UpdateWay
 from plait.sites.plans.plan import Jep, Sep, fully_connected
 from plait.sites.site.packets import SitePacket
-from plait.sites.site.setup import SiteSetup, conditions_of, guessed, planned
+from plait.sites.site.setup import SiteSetup
 from plait.sites.site.site import Site
-from plait.testing.examples import clique, keyed
+from plait.testing.examples import clique
 from plait_lab.laws.processors import MemoryStore
 
 QUERY = clique(3)
@@ -32,7 +34,7 @@ def to(site: Site, other: Site) -> list[SitePacket]:
 
 def setup(update: UpdateWay = "central") -> SiteSetup:
     policy = PlacementPolicy(0.0, update, 1, 0.0, patience=100)
-    return planned(QUERY, SITES, policy)
+    return SiteSetup(QUERY, SITES, greedy(site_setting(QUERY, SITES)), policy=policy)
 
 
 @pytest.mark.parametrize("update", ["central", "distributed"])
@@ -68,7 +70,7 @@ def test_a_clock_that_is_set_back_does_not_make_patience_longer() -> None:
 
 def test_streams_at_one_site_are_planned_together() -> None:
     both = fully_connected({"a": "oslo", "b": "oslo", "c": "rome"}, 0.005, 128_000, results="oslo")
-    given = planned(QUERY, both, EAGER)
+    given = SiteSetup(QUERY, both, greedy(site_setting(QUERY, both)), policy=EAGER)
     oslo, rome = Site.load(given, "oslo"), Site.load(given, "rome")
     assert oslo.planning is not None
     assert sorted(oslo.planning.planner.members) == ["a", "b"]
@@ -82,14 +84,8 @@ def test_streams_at_one_site_are_planned_together() -> None:
 def test_a_plan_that_may_change_follows_from_statistics() -> None:
     jep = Jep(tuple(Sep(s, tuple("abc".replace(s, "")), (1, 0)) for s in "abc"))
     with pytest.raises(SiteError, match="not the one that follows from the statistics"):
-        SiteSetup(QUERY, SITES, jep, policy=EAGER, statistics=guessed(QUERY))
-    with pytest.raises(SiteError, match="make the set-up with `planned`"):
         SiteSetup(QUERY, SITES, jep, policy=EAGER)
-
-
-def test_conditions_are_those_of_keys_or_none_at_all() -> None:
-    pairs = frozenset({frozenset("ab"), frozenset("bc")})
-    assert conditions_of(keyed("x", "xy", "y")) == pairs
+    SiteSetup(QUERY, SITES, jep, policy=EAGER, automatic=False)
 
 
 def test_what_was_saved_is_read_again_or_refused() -> None:

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pytest
 
 from plait.errors import SourceError
+from plait.sites.planner.assumptions import complete_statistics
 from plait.sites.planner.policy import PlacementPolicy
 from plait.sites.plans.plan import Jep, Sep, fully_connected
 from plait.sites.protocol.messages import WantPlan, Wish, Withdraw
 from plait.sites.site.packets import SitePacket
-from plait.sites.site.setup import SiteSetup, guessed
+from plait.sites.site.setup import SiteSetup
 from plait.sites.site.site import Site
 from plait.sites.spark.orders import (
     SiteOrder,
@@ -33,10 +34,8 @@ SITES = fully_connected({"a": "oslo", "b": "rome"}, 0.005, 128_000, results="rom
 OLD = Jep((Sep("a", ("b",), (1,)), Sep("b", ("a",), (0,))))
 NEW = Jep((Sep("a", ("b",), (0,)), Sep("b", ("a",), (1,))))
 QUERY = clique(2)
-WANTED = WantPlan(1, NEW, tuple(guessed(QUERY).items()), SITES.links)
-SETUP = SiteSetup(
-    QUERY, SITES, OLD, policy=PlacementPolicy(), statistics=guessed(QUERY), automatic=False
-)
+WANTED = WantPlan(1, NEW, tuple(complete_statistics(QUERY, {}).items()), SITES.links)
+SETUP = SiteSetup(QUERY, SITES, OLD, policy=PlacementPolicy(), automatic=False)
 
 
 def test_every_order_has_a_number_of_its_own(tmp_path: Path) -> None:

@@ -30,10 +30,12 @@ import pyarrow as pa
 from plait.query.bounds import global_window
 from plait.query.expr import Call, Column
 from plait.query.query import Field, Output, Query, Stream, make_query
+from plait.sites.planner.assumptions import site_setting
 from plait.sites.planner.cost import NESTED_LOOP, paper_setting
+from plait.sites.planner.greedy import greedy
 from plait.sites.planner.policy import PlacementPolicy, UpdateWay
 from plait.sites.plans.plan import Jep
-from plait.sites.site.setup import SiteSetup, planned
+from plait.sites.site.setup import SiteSetup
 from plait_lab.bench.comparisons import Limit, Near, Smaller
 from plait_lab.bench.report import (
     Claim,
@@ -164,10 +166,15 @@ def set_up(streams: int, options: Options, update: UpdateWay | None) -> SiteSetu
         sample=256,
     )
     query = question(streams, options.window)
-    first = planned(query, setting.sites, policy, setting.statistics, NESTED_LOOP)
-    if update is not None:
-        return first
-    return SiteSetup(query, setting.sites, first.jep, prices=NESTED_LOOP)
+    known = site_setting(query, setting.sites, setting.statistics, NESTED_LOOP)
+    return SiteSetup(
+        query,
+        setting.sites,
+        greedy(known),
+        policy=None if update is None else policy,
+        statistics=known.statistics,
+        prices=NESTED_LOOP,
+    )
 
 
 def run(streams: int, options: Options, update: UpdateWay | None, draw: int) -> SitesRun:

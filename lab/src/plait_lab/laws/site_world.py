@@ -25,13 +25,14 @@ import pyarrow as pa
 from plait.engine.intake.times import AFTER_ALL_TIMES
 from plait.query.expr import Call, Column
 from plait.query.query import Query
+from plait.sites.planner.assumptions import site_setting
 from plait.sites.planner.cost import HASH, NESTED_LOOP
 from plait.sites.planner.greedy import greedy
 from plait.sites.planner.policy import PlacementPolicy, UpdateWay
 from plait.sites.plans.plan import Jep, Placement, Sep, SiteLink, Sites, fully_connected
 from plait.sites.protocol.messages import WantPlan, Wish, Withdraw
 from plait.sites.site.packets import SitePacket
-from plait.sites.site.setup import SiteOutcome, SiteSetup, guessed, planned
+from plait.sites.site.setup import SiteOutcome, SiteSetup
 from plait.sites.site.site import Site
 from plait.testing.examples import clique
 from plait.testing.oracle.answer import multiset
@@ -442,13 +443,11 @@ def assert_lawful_at_sites(
     if update is not None:
         policy = drawn_policy(update, chance)
         prices = chance.choice((HASH, NESTED_LOOP))
-        first = planned(query, setup.sites, policy, prices=prices)
-        setup = replace(
-            setup, jep=first.jep, policy=policy, statistics=first.statistics, prices=prices
-        )
+        jep = greedy(site_setting(query, setup.sites, prices=prices))
+        setup = replace(setup, jep=jep, policy=policy, prices=prices)
     elif wishes:
         policy = drawn_policy("central", chance)
-        setup = replace(setup, policy=policy, statistics=guessed(query), automatic=False)
+        setup = replace(setup, policy=policy, automatic=False)
     world = SiteWorld(setup, chance, changes=changes, wishes=wishes)
     found = world.run(history.tables())
     wanted = definition(query, history.batches)

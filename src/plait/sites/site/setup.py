@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
 
 import pyarrow as pa
 
 from plait.errors import SiteError
 from plait.node.batch import Aside
-from plait.query.expr import streams_of
 from plait.query.names import quoted
 from plait.query.query import Query
+from plait.sites.planner.assumptions import site_setting
 from plait.sites.planner.cost import HASH, JoinPrices, SiteSetting, StreamStatistics
 from plait.sites.planner.greedy import greedy
 from plait.sites.planner.policy import PlacementPolicy
@@ -20,9 +19,6 @@ from plait.sites.plans.legs import site_part
 from plait.sites.plans.plan import Jep, Sites
 from plait.sites.site.packets import SiteChannel, SiteNews, SitePacket, UnansweredPackets
 from plait.tuning import USUAL, Tuning
-
-_MICROS = 1e6
-_RATE, _FACTOR, _TUPLE_BYTES = 100.0, 0.01, 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ class SiteSetup:
     policy: PlacementPolicy | None = None
     """When and how sites change the plan; without one it stays."""
     statistics: Mapping[str, StreamStatistics] | None = None
-    """What the plan was made from, if it may change."""
+    """What is known of the streams; without it, what `planner.assumptions` assumes."""
     prices: JoinPrices = HASH
     automatic: bool = True
     """Whether sites change the plan by themselves, or only if that is wanted from outside."""
@@ -59,9 +55,8 @@ class SiteSetup:
 
     @property
     def setting(self) -> SiteSetting:
-        """What the first plan was made from."""
-        assert self.statistics is not None
-        return SiteSetting(self.sites, self.statistics, self.prices, conditions_of(self.query))
+        """What the first plan was chosen from."""
+        return site_setting(self.query, self.sites, self.statistics, self.prices)
 
     def __post_init__(self) -> None:
         query, sites = self.query, self.sites
@@ -90,57 +85,11 @@ class SiteSetup:
                     remedy="leave it out, and filter its DataFrame before the join",
                 )
         site_part(sites, self.jep, sites.results)  # refuses a plan for other streams
-        if self.policy is not None and (
-            self.statistics is None or (self.automatic and self.jep != greedy(self.setting))
-        ):
+        if self.policy is not None and self.automatic and self.jep != greedy(self.setting):
             raise SiteError(
                 "the plan may change, but it is not the one that follows from the statistics",
-                remedy="make the set-up with `planned`",
+                remedy="give the plan that `greedy` chooses for these statistics",
             )
-
-
-def planned(
-    query: Query,
-    sites: Sites,
-    policy: PlacementPolicy,
-    statistics: Mapping[str, StreamStatistics] | None = None,
-    prices: JoinPrices = HASH,
-) -> SiteSetup:
-    """A set-up whose plan follows from statistics, and may change while rows flow.
-
-    Without statistics all streams are taken to be alike until they are measured.
-
-    >>> from plait.testing.examples import clique
-    >>> from plait.sites.plans.legs import example_sites
-    >>> print(planned(clique(3), example_sites(), PlacementPolicy()).jep)
-    a → b@0 → c@0, b → a@0 → c@0, c → a@0 → b@0
-    """
-    known = guessed(query) if statistics is None else statistics
-    plan = greedy(SiteSetting(sites, known, prices, conditions_of(query)))
-    return SiteSetup(query, sites, plan, policy=policy, statistics=known, prices=prices)
-
-
-def guessed(query: Query) -> dict[str, StreamStatistics]:
-    """Statistics before anything is known: the same for all streams, but for their windows."""
-    windows = (max(row) / _MICROS for row in query.bounds.matrix)
-    return {
-        name: StreamStatistics(_RATE, _FACTOR, _TUPLE_BYTES, max(window, 0.0))
-        for name, window in zip(query.names, windows, strict=True)
-    }
-
-
-def conditions_of(query: Query) -> frozenset[frozenset[str]] | None:
-    """The pairs of streams that share a key or condition; None if these do not tie all together."""
-    names = query.names
-    pairs = {frozenset({names[i], names[k]}) for i in range(len(names))
-             for k in query.graph.neighbours(i)}  # fmt: skip
-    for residual in query.residuals:
-        streams = sorted(streams_of(residual))
-        pairs |= {frozenset(pair) for pair in combinations(streams, 2)}
-    reached = {names[0]}
-    while more := {s for pair in pairs if pair & reached for s in pair} - reached:
-        reached |= more
-    return frozenset(pairs) if len(reached) == len(names) else None
 
 
 @dataclass(slots=True)

@@ -37,14 +37,15 @@ from plait.groups.routing.rows import encode_rows, gathered
 from plait.query.names import quoted
 from plait.query.query import Query, narrowed
 from plait.query.serde import query_to_dict
-from plait.sites.planner.cost import HASH, SiteSetting, sep_costs
+from plait.sites.planner.assumptions import GivenStatistics, site_setting
+from plait.sites.planner.cost import SiteSetting, sep_costs
 from plait.sites.planner.greedy import greedy
 from plait.sites.planner.policy import PlacementPolicy
 from plait.sites.plans.explain import explain
 from plait.sites.plans.plan import Jep, Sites
 from plait.sites.plans.serde import dumps
 from plait.sites.site.progress import SitesProgress
-from plait.sites.site.setup import SiteSetup, conditions_of
+from plait.sites.site.setup import SiteSetup
 from plait.sites.spark.mail import AGELESS, MAIL, RESULTS, Mailbox, box_of, local_folder
 from plait.sites.spark.mail_sweep import sweep
 from plait.sites.spark.operator import ORDER, PACKET, ROWS, SiteOperator
@@ -54,8 +55,6 @@ from plait.sites.spark.replans import Replanned, measured, replanned
 from plait.sites.spark.results import results_in
 from plait.sites.spark.settings import (
     GivenLink,
-    GivenStatistics,
-    default_statistics,
     given_homes,
     given_links,
     given_plan,
@@ -114,10 +113,13 @@ class PlacedJoin:
 
     sources: Mapping[str, Any]
     setup: SiteSetup
-    setting: SiteSetting
-    """What the plan was chosen from."""
     here: tuple[str, ...]
     """The sites that this application runs."""
+
+    @property
+    def setting(self) -> SiteSetting:
+        """What the plan was chosen from."""
+        return self.setup.setting
 
     @property
     def plan(self) -> Jep:
@@ -368,20 +370,19 @@ def place(
         )
     joined = given_links(names, links, latency, rate)
     placed = Sites(names, homes, joined, results or RESULTS)
-    known = default_statistics(query, said)
-    setting = SiteSetting(placed, known, HASH, conditions_of(query))
+    setting = site_setting(query, placed, said)
     jep = greedy(setting) if plan is None else given_plan(placed, plan)
     setup = SiteSetup(
         query,
         placed,
         jep,
-        tuning,
+        tuning=tuning,
         deliver=results is not None,
         policy=adapt if isinstance(adapt, PlacementPolicy) else PlacementPolicy(),
-        statistics=known,
+        statistics=setting.statistics,
         automatic=plan is None if adapt is None else adapt is not False,
     )
-    return PlacedJoin(dict(question.sources), setup, setting, names)
+    return PlacedJoin(dict(question.sources), setup, names)
 
 
 def _key_of(boxes: Mapping[str, int]) -> Column:

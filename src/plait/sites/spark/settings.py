@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
-
-import pyarrow as pa
 
 from plait.errors import (
     LinkWithoutRate,
     PlanError,
     SiteError,
     SiteWithoutStream,
-    StatisticsError,
     UnknownStream,
     did_you_mean,
 )
 from plait.optimize.statistics import Statistics
 from plait.query.builder import JoinBuilder
 from plait.query.names import quoted
-from plait.query.query import Query, Stream
-from plait.sites.planner.cost import StreamStatistics
+from plait.query.query import Query
+from plait.sites.planner.assumptions import GivenStatistics
 from plait.sites.planner.policy import PlacementPolicy
 from plait.sites.plans.plan import Jep, SiteLink, Sites, check_jep
 from plait.sites.plans.serde import loads
 
-_USUAL_RATE, _USUAL_FACTOR = 100.0, 0.01
-"""What is assumed of a stream of which nothing is known: the paper's settings."""
-_TEXT_BYTES = 20
 _LONGEST = 60
 """Characters of a site's name: escaped, it must fit into the name of a folder."""
 
@@ -49,7 +43,6 @@ _REFUSED = {
 """What a join can be told and sites cannot: the method that says so, and what to do instead."""
 
 GivenLink = SiteLink | tuple[str, str, float, float]
-GivenStatistics = StreamStatistics | Mapping[str, float]
 GivenAdapt = PlacementPolicy | bool | None
 
 
@@ -185,55 +178,6 @@ def _as_link(given: object) -> SiteLink:
         f"the link {given!r} is not complete",
         remedy="give (origin, target, latency in seconds, bytes per second)",
     )
-
-
-def default_statistics(
-    query: Query, given: Mapping[str, GivenStatistics]
-) -> dict[str, StreamStatistics]:
-    """What is known of each stream; what is not given is guessed.
-
-    >>> from plait.testing.examples import clique
-    >>> default_statistics(clique(2), {"a": {"rate": 7}})["a"].rate
-    7
-    """
-    for name in given:
-        if name not in query.names:
-            raise UnknownStream(
-                f"there are statistics of an unknown stream {name!r}",
-                remedy=did_you_mean(name, query.names),
-            )
-    found = {}
-    for index, stream in enumerate(query.streams):
-        reach = max(query.bounds.matrix[index]) / 1e6
-        guess = StreamStatistics(_USUAL_RATE, _USUAL_FACTOR, _row_bytes(stream), reach)
-        said = given.get(stream.name, {})
-        if not isinstance(said, StreamStatistics | Mapping):
-            raise StatisticsError(
-                f"the statistics of {quoted(stream.name)} are {said!r}",
-                remedy='give them by name: {"rate": 500}',
-            )
-        if not isinstance(said, StreamStatistics):
-            known = [field.name for field in fields(StreamStatistics)]
-            for name in said:
-                if name not in known:
-                    raise StatisticsError(
-                        f"{name!r} is no statistic of a stream", remedy=did_you_mean(name, known)
-                    )
-            said = StreamStatistics(**{**asdict(guess), **said})
-        found[stream.name] = said
-    return found
-
-
-def _row_bytes(stream: Stream) -> float:
-    """What a row takes on its way, roughly."""
-    return float(sum(_value_bytes(field.type) for field in stream.fields))
-
-
-def _value_bytes(type_: pa.DataType) -> float:
-    try:
-        return float(type_.bit_width) / 8
-    except ValueError:
-        return _TEXT_BYTES
 
 
 def given_plan(sites: Sites, plan: Jep | str) -> Jep:
