@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plait.sites.planner.cost import SiteSetting, joined, one_way, paper_setting, sep_costs
-from plait.sites.planner.greedy import Violation, greedy, greedy_sep, violations
+from plait.sites.planner.greedy import greedy, greedy_sep
 from plait.sites.plans.plan import Jep, Sep, check_jep, fully_connected, steps
+from plait_lab.exhaustive.site_plans import Violation, violations
 from plait_lab.workloads.site_settings import random_site_setting
 
 settings_of_sites = st.builds(

@@ -1,31 +1,16 @@
-"""When sites ask for another plan, and what the central update decides."""
+"""When sites ask for another plan."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from plait.errors import PolicyError
 from plait.sites.planner.cost import NESTED_LOOP, StreamStatistics, one_way, paper_setting
-from plait.sites.planner.greedy import greedy, violations
-from plait.sites.planner.policy import (
-    PlacementPolicy,
-    Seat,
-    WindowCopy,
-    central_update,
-    direction,
-    execution_cost,
-    notice,
-    window_copies,
-)
-from plait.sites.plans.plan import Jep, Sep, SiteLink, Update, fully_connected, operator_sets
-from plait_lab.workloads.site_settings import random_site_setting, random_statistics
+from plait.sites.planner.policy import PlacementPolicy, Seat, direction, execution_cost, notice
 
 USUAL = StreamStatistics(100, 0.01, 150, 0.5)
 
@@ -99,62 +84,3 @@ def test_directions() -> None:
     assert direction(USUAL, replace(USUAL, factor=0.02)) == "later"
     assert direction(USUAL, replace(USUAL, window=0.1)) == "earlier"
     assert direction(USUAL, replace(USUAL, rate=200, window=0.1)) == "either"
-
-
-@given(st.integers(0, 10**6), st.integers(2, 6))
-def test_the_central_update_tells_exactly_the_sites_whose_set_differs(
-    seed: int, streams: int
-) -> None:
-    random = Random(seed)
-    setting = random_site_setting(random, streams, shared=0.2)
-    old = greedy(setting)
-    changed = {random.choice(setting.sites.streams): random_statistics(random)}
-    new = setting.with_statistics(changed)
-    update = central_update(new, old)
-    assert list(violations(new, update.plan)) == []
-    before = operator_sets(setting.sites, old)
-    assert {**before, **update.operators} == operator_sets(setting.sites, update.plan)
-    assert all(before[site] != update.operators[site] for site in update.affected)
-    needed = {
-        (x.stream, site)
-        for site, operators in update.operators.items()
-        for x in operators
-        if isinstance(x, Update)
-    }
-    assert {(c.stream, c.target) for c in update.copies} == needed
-    for copy in update.copies:
-        assert Update(copy.stream) in before[copy.origin]
-        assert copy.origin == copy.target or Update(copy.stream) not in before[copy.target]
-
-
-def test_a_window_comes_from_home_or_over_the_quickest_link() -> None:
-    sites = fully_connected(
-        {"a": "n1", "b": "n2", "c": "n3", "d": "n4"},
-        0.005,
-        1000.0,
-        others=[SiteLink("n3", "n4", 0.005, 5000.0)],
-    )
-    keep_a = frozenset({Update("a")})
-    needs = {"n4": keep_a}
-    at_home = window_copies(sites, {"n1": keep_a, "n3": keep_a}, needs)
-    assert at_home == (WindowCopy("a", "n1", "n4"),)
-    elsewhere = window_copies(sites, {"n2": keep_a, "n3": keep_a}, needs)
-    assert elsewhere == (WindowCopy("a", "n3", "n4"),)
-    shared = window_copies(sites, {"n4": keep_a, "n1": keep_a}, needs)
-    assert shared == (WindowCopy("a", "n4", "n4"),)
-
-
-def test_example_3_as_an_update() -> None:
-    """SEP_1 goes from [S2, S3] to [S3, S2]: N1 needs the window of S3, which N3 keeps."""
-    sites = paper_setting(3).sites
-    old = Jep(
-        (
-            Sep("S1", ("S2", "S3"), (1, 1)),
-            Sep("S2", ("S1", "S3"), (0, 1)),
-            Sep("S3", ("S1", "S2"), (0, 0)),
-        )
-    )
-    new = Jep((Sep("S1", ("S3", "S2"), (0, 1)), *old.seps[1:]))
-    after = operator_sets(sites, new)
-    found = window_copies(sites, operator_sets(sites, old), {"N1": after["N1"]})
-    assert found == (WindowCopy("S3", "N3", "N1"),)

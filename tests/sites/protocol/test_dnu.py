@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from plait.errors import MigrationError
 from plait.sites.planner.cost import SiteSetting, StreamStatistics, paper_setting
 from plait.sites.planner.greedy import greedy
-from plait.sites.planner.policy import central_update
 from plait.sites.plans.plan import Jep, operator_sets
-from plait.sites.protocol.dnu import Member, change, members, operators_of, plan_of, receive
-from plait.sites.protocol.messages import Affected, Sent, kind_of
+from plait.sites.protocol.dnu import Member, change, members, receive
+from plait.sites.protocol.messages import Affected, Sent
+from plait_lab.protocol.cnu import central_update
+from plait_lab.protocol.members import operators_of, plan_of
+from plait_lab.protocol.message_kinds import kind_of
 from plait_lab.workloads.site_settings import random_site_setting, random_statistics
 
 

@@ -21,8 +21,9 @@ from plait.sites.planner.cost import (
 from plait.sites.planner.greedy import greedy
 from plait.sites.planner.policy import direction
 from plait.sites.plans.plan import Jep, Placement, Sep
-from plait.sites.protocol.dnu import change, members, plan_of, receive
+from plait.sites.protocol.dnu import change, members, receive
 from plait.sites.protocol.messages import SiteMessage
+from plait_lab.protocol.members import plan_of
 from plait_lab.workloads.site_settings import random_site_setting
 
 

@@ -19,19 +19,17 @@ from plait.sites.protocol.messages import (
     Sent,
     SwitchMessage,
     WhatNow,
-    kind_of,
 )
 from plait.sites.protocol.switch_over import (
     SwitchOver,
     begin,
     receive,
-    recover,
-    remind,
     time_out,
     unanswered,
     windows_full,
-    without_record,
 )
+from plait_lab.protocol.message_kinds import kind_of
+from plait_lab.protocol.switch_recovery import recover, remind, without_record
 
 
 def run(sites: int, random: Random) -> tuple[dict[str, SwitchOver], list[Sent]]:

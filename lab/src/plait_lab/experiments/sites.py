@@ -1,12 +1,12 @@
 """Seed 001, table 3: how many messages plan modification and migration take.
 
-The messages are those of the state machines: `protocol.cnu`, `protocol.dnu` and
-`protocol.switch_over`, with the settings of section 5. The rate of one stream goes from low to high
+The messages are those of the state machines: `plait_lab.protocol.cnu`, `plait.sites.protocol.dnu`
+and `switch_over`, with the settings of section 5. The rate of one stream goes from low to high
 and back; all other streams have 100 tuples/s. Another site than that of the stream is the centre.
 
 The figures of the table stand beside the paper's, with the reasons why they differ (`_WHY`). Turns
-and acknowledgements have no counterpart in the paper (see `protocol.site_messages`); they are
-counted apart.
+and acknowledgements have no counterpart in the paper (see `plait_lab.protocol.message_kinds`); they
+are counted apart.
 """
 
 from __future__ import annotations
@@ -19,16 +19,8 @@ from typing import cast
 
 from plait.sites.planner.cost import StreamStatistics, paper_setting
 from plait.sites.planner.greedy import greedy
-from plait.sites.planner.policy import central_update
 from plait.sites.protocol import dnu, switch_over
-from plait.sites.protocol.messages import (
-    CopyWindow,
-    Kind,
-    Sent,
-    SwitchMessage,
-    UpdateMessage,
-    kind_of,
-)
+from plait.sites.protocol.messages import Sent, SwitchMessage, UpdateMessage
 from plait_lab.bench.comparisons import Near
 from plait_lab.bench.report import (
     Claim,
@@ -40,7 +32,9 @@ from plait_lab.bench.report import (
     by_paper,
     equal,
 )
-from plait_lab.protocol.cnu import ordered, report
+from plait_lab.protocol.cnu import CentralSent, CopyWindow, central_update, ordered, report
+from plait_lab.protocol.members import plan_of
+from plait_lab.protocol.message_kinds import Kind, kind_of
 
 PAPER: Mapping[tuple[str, int, str], tuple[int, int, int]] = {
     ("CNU", 4, "up"): (4, 34, 24),
@@ -199,7 +193,7 @@ def central(streams: int, old: float, new: float, random: Random) -> Counted:
     before, after = (paper_setting(streams, {_CHANGED: rate}) for rate in (old, new))
     update = central_update(after, greedy(before))
     home = after.sites.home(_CHANGED)
-    sent = [
+    sent: list[Sent | CentralSent] = [
         *report(home, _CENTRE, _CHANGED, after.statistics[_CHANGED]),
         *ordered(update, _CENTRE),
         *switched(update.affected, random),
@@ -213,10 +207,10 @@ def distributed(streams: int, old: float, new: float, random: Random) -> Counted
     group, sent = updated(dnu.members(before, greedy(before)), after.statistics[_CHANGED], random)
     sites = after.sites
     touched = [site for site in sites.names if site in group[_CHANGED].touched]
-    plan = dnu.plan_of(group)
+    plan = plan_of(group)
     # The sites that need a window ask for it; what they have they need not ask for.
     windows = [
-        Sent(copy.target, copy.origin, CopyWindow(copy.stream, copy.target))
+        CentralSent(copy.target, copy.origin, CopyWindow(copy.stream, copy.target))
         for copy in central_update(after, greedy(before)).copies
         if copy.origin != copy.target
     ]
@@ -257,5 +251,5 @@ def switched(affected: Iterable[str], random: Random) -> list[Sent]:
     return everything
 
 
-def _kinds(sent: Iterable[Sent]) -> Counter[Kind]:
+def _kinds(sent: Iterable[Sent | CentralSent]) -> Counter[Kind]:
     return Counter(kind_of(one.message) for one in sent)

@@ -23,12 +23,10 @@ from plait.sites.protocol.switch_over import (
     Turn,
     begin,
     receive,
-    recover,
-    remind,
     time_out,
     windows_full,
-    without_record,
 )
+from plait_lab.protocol.switch_recovery import recover, remind, without_record
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,12 @@ import pyarrow as pa
 
 from plait.engine.intake.times import AFTER_ALL_TIMES
 from plait.sites.plans.plan import Jep
-from plait.sites.protocol.messages import kind_of
 from plait.sites.protocol.turns import InTurn
 from plait.sites.protocol.wire import turn_from_plain, turn_to_plain
 from plait.sites.site.packets import Channel, Shipment, SiteChannel, SiteNews, SitePacket
 from plait.sites.site.setup import SiteOutcome, SiteReport, SiteSetup
 from plait.sites.site.site import Site
+from plait_lab.protocol.message_kinds import kind_of
 from plait_lab.virtual.machines import Machine
 from plait_lab.virtual.timeline import Timeline
 

@@ -6,8 +6,7 @@ stream's statistics (section 4.2.1). Here the larger of the two counts: a select
 changes alters no cost at its own site, but all costs behind it. The reference is what was last
 adopted, not what was last seen, so slow drift is noticed.
 
-*Central update* (CNU, algorithm 2): algorithm 1 with the new statistics, and the operator sets that
-are now different. Also the windows that the new sets need, and where each is copied from.
+*Central update* (CNU, algorithm 2): algorithm 1 with the new statistics, at one site for all.
 
 *Distributed update* (DNU, algorithm 3): what a site may know of its place in a sequence is a
 `Seat`; from it and from itself it computes its own cost. The messages are in `protocol.dnu`. In the
@@ -19,21 +18,13 @@ dearer in its present place and cheaper in an earlier one. `direction` asks for 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias, get_args
 
 from plait.errors import PolicyError
-from plait.sites.planner.cost import (
-    JoinPrices,
-    Prefix,
-    SiteCandidate,
-    SiteSetting,
-    StreamStatistics,
-    one_way,
-)
-from plait.sites.planner.greedy import greedy
-from plait.sites.plans.plan import Jep, Operator, Placement, Sites, Update, operator_sets
+from plait.sites.planner.cost import JoinPrices, Prefix, SiteCandidate, StreamStatistics, one_way
+from plait.sites.plans.plan import Placement
 
 UpdateWay: TypeAlias = Literal["central", "distributed"]
 """Centralized or distributed update of the node operator sets."""
@@ -156,77 +147,3 @@ def direction(old: StreamStatistics, new: StreamStatistics) -> Direction:
     if all(before <= after for before, after in pairs):
         return "later"
     return "earlier" if all(before >= after for before, after in pairs) else "either"
-
-
-@dataclass(frozen=True, slots=True)
-class WindowCopy:
-    """A window that a site needs for its new operators, and where it is now.
-
-    If both sites are the same, the window is there and only has to be shared.
-    """
-
-    stream: str
-    origin: str
-    target: str
-
-
-@dataclass(frozen=True, slots=True)
-class CentralUpdate:
-    """What the central node decides: the plan, and for the affected sites their new sets."""
-
-    plan: Jep
-    operators: Mapping[str, frozenset[Operator]]
-    """The new set of each site whose set is different."""
-    copies: tuple[WindowCopy, ...]
-
-    @property
-    def affected(self) -> tuple[str, ...]:
-        """The sites that have to switch over."""
-        return tuple(self.operators)
-
-
-def central_update(setting: SiteSetting, old: Jep) -> CentralUpdate:
-    """Algorithm 2, from what the central node knows.
-
-    >>> from plait.sites.planner.cost import paper_setting
-    >>> fast = paper_setting(4, {"S1": 200.0})
-    >>> central_update(fast, greedy(paper_setting(4))).affected
-    ('N1', 'N2', 'N3', 'N4')
-    >>> central_update(fast, greedy(fast)).affected
-    ()
-    """
-    plan = greedy(setting)
-    before, after = operator_sets(setting.sites, old), operator_sets(setting.sites, plan)
-    changed = {site: after[site] for site in setting.sites.names if before[site] != after[site]}
-    return CentralUpdate(plan, changed, window_copies(setting.sites, before, changed))
-
-
-def window_copies(
-    sites: Sites,
-    old: Mapping[str, frozenset[Operator]],
-    new: Mapping[str, frozenset[Operator]],
-) -> tuple[WindowCopy, ...]:
-    """The windows that the new operator sets need, each with a site that keeps it now.
-
-    Of several sites the home of the stream comes first, then the one with the quickest link.
-
-    >>> from plait.sites.planner.cost import paper_setting
-    >>> sites = paper_setting(3).sites
-    >>> window_copies(sites, {"N1": frozenset({Update("S2")})}, {"N3": frozenset({Update("S2")})})
-    (WindowCopy(stream='S2', origin='N1', target='N3'),)
-    """
-    found = []
-    for target, operators in new.items():
-        for stream in sorted(x.stream for x in operators if isinstance(x, Update)):
-            keepers = [site for site, those in old.items() if Update(stream) in those]
-            if target in keepers:
-                origin = target
-            else:
-                origin = min(keepers, key=lambda site: _far(sites, stream, site, target))
-            found.append(WindowCopy(stream, origin, target))
-    return tuple(found)
-
-
-def _far(sites: Sites, stream: str, origin: str, target: str) -> tuple[bool, float, float]:
-    link = sites.link(origin, target)
-    return origin != sites.home(stream), 1 / link.rate, link.latency

@@ -9,23 +9,10 @@ operator set in the order in which they fire; they add nothing to it and leave n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from plait.sites.plans.plan import (
-    Flow,
-    Jep,
-    OneWayJoin,
-    Operator,
-    Sep,
-    Ship,
-    Sites,
-    Update,
-    check_jep,
-    fully_connected,
-    steps,
-)
+from plait.sites.plans.plan import Jep, Sep, Sites, check_jep, fully_connected, steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +38,6 @@ class Leg:
     last: bool
     """Whether the outcome is results."""
 
-    @property
-    def enters(self) -> Flow:
-        """What comes in."""
-        return Flow(self.head) if not self.number else Flow(self.joined[-1], self.head)
-
-    @property
-    def leaves(self) -> Flow:
-        """What goes out."""
-        return Flow(self.streams[-1], self.head)
-
-    def operators(self) -> Iterator[Operator]:
-        """The operators of its site that it stands for; those that ship streams are not its own."""
-        flow = self.enters
-        for stream in self.streams:
-            yield OneWayJoin(flow, stream)
-            yield Update(stream)
-            flow = Flow(stream, self.head)
-        yield Ship(flow, self.target)
-
     def __str__(self) -> str:
         came = " ".join(self.joined)
         return f"{came} at {self.site}: join {', '.join(self.streams)}, then {self.target}"
@@ -92,7 +60,17 @@ def legs_of(sites: Sites, sep: Sep) -> tuple[Leg, ...]:
     for number, (site, streams) in enumerate(parts):
         last = number + 1 == len(parts)
         target = sites.results if last else parts[number + 1][0]
-        found.append(Leg(sep.head, number, site, joined, streams, target, last))
+        found.append(
+            Leg(
+                head=sep.head,
+                number=number,
+                site=site,
+                joined=joined,
+                streams=streams,
+                target=target,
+                last=last,
+            )
+        )
         joined += streams
     return tuple(found)
 

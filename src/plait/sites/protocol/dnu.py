@@ -56,7 +56,7 @@ from plait.sites.planner.cost import (
     one_way,
 )
 from plait.sites.planner.policy import Seat, direction
-from plait.sites.plans.plan import Flow, Jep, Operator, Sep, Ship, SiteStep, check_jep
+from plait.sites.plans.plan import Flow, Jep, SiteStep, check_jep
 from plait.sites.protocol.messages import (
     Affected,
     Ask,
@@ -89,13 +89,6 @@ class HostedJoin:
     step: SiteStep
     last: bool
     host: str
-
-    def operators(self, site: str, results: str) -> frozenset[Operator]:
-        """The part of one site in this join."""
-        found = {operator for where, operator in self.step.operators() if where == site}
-        if self.last and self.step.site == site:
-            found.add(Ship(self.step.output, results))
-        return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +135,6 @@ class Member:
     def stream(self) -> str:
         """Its own name."""
         return self.me.stream
-
-    def operators(self) -> frozenset[Operator]:
-        """The operators that its site runs because of it."""
-        parts = (*self.joins.values(), *self.guests.values())
-        return frozenset().union(*(part.operators(self.me.site, self.results) for part in parts))
 
 
 Turn: TypeAlias = tuple[Member, tuple[Sent, ...]]
@@ -203,44 +191,6 @@ def _join(me: SiteCandidate, seat: Seat) -> HostedJoin:
     output = Flow(me.stream, seat.head)
     step = SiteStep(flow, me.stream, seat.placement, source, me.site, site, output)
     return HostedJoin(step, seat.after is None, seat.prefix.host)
-
-
-def plan_of(group: Mapping[str, Member]) -> Jep:
-    """The plan that members at rest have agreed on.
-
-    >>> from plait.sites.planner.cost import paper_setting
-    >>> from plait.sites.planner.greedy import greedy
-    >>> plan = greedy(paper_setting(4))
-    >>> plan_of(members(paper_setting(4), plan)) == plan
-    True
-    """
-    seps = []
-    for head, member in group.items():
-        order: list[str] = []
-        at: str | None = member.first
-        while at is not None:
-            order.append(at)
-            at = group[at].seats[head].after
-        placements = tuple(group[s].seats[head].placement for s in order)
-        seps.append(Sep(head, tuple(order), placements))
-    return Jep(tuple(seps))
-
-
-def operators_of(group: Mapping[str, Member]) -> dict[str, frozenset[Operator]]:
-    """The node operator set of each site: the union over its members.
-
-    >>> from plait.sites.planner.cost import paper_setting
-    >>> from plait.sites.planner.greedy import greedy
-    >>> from plait.sites.plans.plan import operator_sets
-    >>> setting = paper_setting(4)
-    >>> plan = greedy(setting)
-    >>> operators_of(members(setting, plan)) == operator_sets(setting.sites, plan)
-    True
-    """
-    found: dict[str, frozenset[Operator]] = {}
-    for member in group.values():
-        found[member.me.site] = found.get(member.me.site, frozenset()) | member.operators()
-    return found
 
 
 def change(member: Member, statistics: StreamStatistics) -> Turn:

@@ -1,10 +1,7 @@
 """The messages between sites: plan modification (CNU, DNU), windows, and the switch-over.
 
 A message of the distributed update names the head stream of the sequence it is about. Those that
-pass the work on carry `touched`: the sites whose operators have changed so far. `kind_of` sorts the
-messages as table 3 of the paper does. It has no kind for two of ours: the paper does not say how
-two sites avoid changing a sequence at the same time (`turn`), and its messages need no answer
-because they are delivered in order (`acknowledgement`).
+pass the work on carry `touched`: the sites whose operators have changed so far.
 """
 
 from __future__ import annotations
@@ -14,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from plait.sites.planner.cost import Prefix, SiteCandidate, StreamStatistics
 from plait.sites.planner.policy import Direction, Seat
-from plait.sites.plans.plan import Jep, Operator, Placement, SiteLink, SiteStep
+from plait.sites.plans.plan import Jep, Placement, SiteLink, SiteStep
 
 Touched: TypeAlias = frozenset[str]
 
@@ -27,22 +24,6 @@ class ReportStatistics:
 
     stream: str
     statistics: StreamStatistics
-
-
-@dataclass(frozen=True, slots=True)
-class NewOperators:
-    """The central node to an affected site: what it will run, and who else switches over."""
-
-    operators: frozenset[Operator]
-    affected: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CopyWindow:
-    """To the site that keeps a window: send it to another one, or share it with new operators."""
-
-    stream: str
-    target: str
 
 
 # --- turns: one change of the plan at a time ------------------------------------------------------
@@ -323,38 +304,12 @@ UpdateMessage: TypeAlias = (
     | Trade | Traded | NewNeighbour | Host | Unhost | Noted
 )  # fmt: skip
 SwitchMessage: TypeAlias = LocalReady | GlobalReady | GiveUp | Migrated | WhatNow
-CentralMessage: TypeAlias = ReportStatistics | NewOperators | CopyWindow
 TurnMessage: TypeAlias = (
-    WantTurn | YourTurn | ShowSeats | ShownSeats | NewPlan | WantPlan | TurnOver
+    ReportStatistics | WantTurn | YourTurn | ShowSeats | ShownSeats | NewPlan | WantPlan | TurnOver
 )
 Wish: TypeAlias = WantPlan | Withdraw
 """What comes from outside."""
-SiteMessage: TypeAlias = UpdateMessage | SwitchMessage | CentralMessage | TurnMessage
-
-Kind: TypeAlias = Literal["modification", "window", "synchronization", "turn", "acknowledgement"]
-
-_KINDS: dict[Kind, tuple[type, ...]] = {
-    "modification": (
-        ReportStatistics, NewOperators, NewPlan, WantPlan, Scan, Relay, Stay, SwapWith, Continue,
-        Trade, Traded, NewNeighbour, Host, Unhost,
-    ),
-    "window": (CopyWindow,),
-    "synchronization": (LocalReady, GlobalReady, GiveUp, Migrated, WhatNow),
-    "turn": (
-        Ask, Begin, SequenceSettled, Finished, Affected, WantTurn, YourTurn, ShowSeats, ShownSeats,
-        TurnOver,
-    ),
-    "acknowledgement": (Noted,),
-}  # fmt: skip
-
-
-def kind_of(message: SiteMessage) -> Kind:
-    """What a message is counted as.
-
-    >>> kind_of(Begin("S1")), kind_of(CopyWindow("S1", "N2"))
-    ('turn', 'window')
-    """
-    return next(kind for kind, types in _KINDS.items() if isinstance(message, types))
+SiteMessage: TypeAlias = UpdateMessage | SwitchMessage | TurnMessage
 
 
 @dataclass(frozen=True, slots=True)

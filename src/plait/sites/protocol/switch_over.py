@@ -14,8 +14,7 @@ the one agreed on, and every site that is global-ready knows it.
 global-ready cannot give up by itself, because others may have migrated. It asks (`WhatNow`) until
 it knows. Whoever is asked repeats what it has said, so lost messages do no harm; messages are facts
 that stay true, so neither do duplicates, delays and another order. State is saved before a message
-leaves, and the windows before `LocalReady` does. So a site that has crashed goes on from its state
-(`recover`); one that was not yet ready gives up, and so does one that has no record at all.
+leaves, and the windows before `LocalReady` does. So a site that has crashed goes on from its state.
 
 *What no protocol can do.* If a site crashes for good after it said `GlobalReady`, and nobody who is
 left has heard all of them, nobody knows whether it has migrated: the others wait, and `missing`
@@ -166,38 +165,6 @@ def time_out(state: SwitchOver) -> Turn:
     if state.phase == "global-ready":
         return state, _asking(state)
     return _give_up(state)
-
-
-def remind(state: SwitchOver) -> Turn:
-    """Ask the sites that it waits for to repeat themselves; a host calls it now and then.
-
-    >>> state, _ = windows_full(begin(1, "N1", ["N1", "N2"])[0], 70)
-    >>> [one.message for one in remind(state)[1]]
-    [WhatNow(migration=1, sender='N1')]
-    """
-    return state, () if state.over else _asking(state)
-
-
-def recover(state: SwitchOver) -> Turn:
-    """Go on after a crash from what was saved; windows that were not yet full are gone.
-
-    >>> recover(begin(1, "N1", ["N1", "N2"])[0])[0].phase
-    'given-up'
-    """
-    return _give_up(state) if state.phase == "copying" else remind(state)
-
-
-def without_record(me: str, message: SwitchMessage) -> Turn:
-    """A site that knows nothing of a migration (it crashed before it had saved any) gives it up.
-
-    It has not said `LocalReady`, or it would have a record.
-
-    >>> state, sent = without_record("N1", WhatNow(4, "N2"))
-    >>> state.phase, sent[0].message
-    ('given-up', GiveUp(migration=4, sender='N1'))
-    """
-    state = SwitchOver(message.migration, me, (message.sender,), "given-up")
-    return state, _to_all(state, GiveUp(state.migration, me))
 
 
 def unanswered(state: SwitchOver) -> MigrationError:

@@ -2,8 +2,8 @@
 
 Sites look for better plans by themselves if their policy says so. Links, however, are what the user
 says: mail in a folder does not show how fast a link is. So another plan can be wanted from outside,
-for other links, or one that is given. The plan is that of the central update of the paper
-(`plait.sites.planner.policy.central_update`), for these links and for what the sites have measured.
+for other links, or one that is given. The plan is the one of
+algorithm 1 (`plait.sites.planner.greedy`) for these links and for what the sites have measured.
 
 It is ordered (`site_orders`), and the sites change to it in their turns like to any other one, or
 give it up; their reports say what has come of it.
@@ -19,7 +19,7 @@ from pathlib import Path
 from plait.errors import MigrationError, SourceError
 from plait.query.names import quoted
 from plait.sites.planner.cost import SiteSetting, StreamStatistics, jep_cost
-from plait.sites.planner.policy import central_update
+from plait.sites.planner.greedy import greedy
 from plait.sites.plans.plan import Jep
 from plait.sites.protocol.messages import WantPlan
 from plait.sites.site.progress import SitesProgress
@@ -75,7 +75,7 @@ def replanned(
     """Look for a better plan for a setting, or take the one that is given, and change to it."""
     progress = look()
     number, old = progress.plan or (0, first)
-    new = central_update(setting, old).plan if given is None else given
+    new = greedy(setting) if given is None else given
     before, after = jep_cost(setting, old), jep_cost(setting, new)
     if new == old:
         return Replanned(old, old, reason=f"the plan {number} is the best that is known")
