@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from plait.engine.driver import Engine
+from plait_lab.engine.checked import Checked
 
 _COMMON = settings(
     deadline=None,
@@ -30,7 +31,7 @@ settings.load_profile(
     os.environ.get("PLAIT_EXAMPLES") or ("ci" if os.environ.get("CI") == "true" else "default")
 )
 
-Engine.always_checked = True
+Engine.supervise = Checked
 """Every engine of the tests asserts the contract of its tactic."""
 
 

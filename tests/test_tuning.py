@@ -51,7 +51,6 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "kernels.window": (LAYOUT, ("_NO_TIMES", "_AS_THEY_STAND", "_NODE_WORDS")),
-    "engine.checked": (LAYOUT, ("_ODD",)),
     "engine.intake.codes": (LAYOUT, ("_NAN_BITS",)),
     "engine.intake.times": (
         TIMES,

@@ -118,11 +118,9 @@ def test_a_limit_is_kept_between_the_slices_of_a_batch() -> None:
 
 
 @pytest.mark.parametrize("plan", [Eddies(), Teddies()], ids=str)
-def test_routers_run_without_a_limit_and_purge_by_watermarks(plan: Plan) -> None:
+def test_routers_run_without_a_limit(plan: Plan) -> None:
     with pytest.raises(PlanError, match="cannot run within a memory limit"):
         Engine(QUERY, plan, memory_limit=10**6)
-    with pytest.raises(PlanError, match="purges by watermarks only"):
-        Engine(QUERY, plan, purge="lemma")
 
 
 def test_a_router_is_there_if_one_is_at_work() -> None:

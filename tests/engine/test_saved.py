@@ -63,10 +63,10 @@ def test_differential_handed_over_after_some_batches(which: str, every: int) -> 
 
 def test_what_an_engine_was_made_with_goes_along() -> None:
     tuning = Tuning(slice_rows=3, portion_rows=5)
-    engine = Engine(QUERY, TREE, hash_bits=7, memory_limit=10**7, purge="lemma", tuning=tuning)
+    engine = Engine(QUERY, TREE, hash_bits=7, memory_limit=10**7, tuning=tuning)
     found = again(engine)
     windows = found.windows
-    assert (windows.tuning, windows.hash_bits, windows.purge) == (tuning, 7, "lemma")
+    assert (windows.tuning, windows.hash_bits) == (tuning, 7)
     assert windows.seed == engine.windows.seed and found.memory_limit == 10**7
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from plait.local.host import LocalRun
 from plait.plan.migration import STRATEGIES
 from plait.testing.oracle.answer import Result, multiset
+from plait_lab.engine.lemma import PurgeByLemma
 from plait_lab.exhaustive.plans import all_plans, sample_plan
 from plait_lab.laws.checks import assert_lawful, difference, expected
 from plait_lab.laws.histories import History, cases, crowds
@@ -35,7 +36,7 @@ def test_oracle_all_plans_of_two_and_three_streams(history: History) -> None:
     ordered = in_order(history)
     answer = expected(ordered)
     for plan in all_plans(ordered.query, orders="default"):
-        assert_lawful(ordered, plan, answer=answer, purge="lemma")
+        assert_lawful(ordered, plan, answer=answer, purge=PurgeByLemma)
 
 
 @pytest.mark.slow
@@ -47,7 +48,7 @@ def test_oracle_crowds_in_slices(history: History, seed: int) -> None:
     ordered = replace(ordered, tuning=replace(ordered.tuning, slice_rows=1))
     for _ in range(3):
         plan = sample_plan(ordered.query, random)
-        assert_lawful(ordered, plan, answer=answer, purge="lemma")
+        assert_lawful(ordered, plan, answer=answer, purge=PurgeByLemma)
 
 
 @settings(max_examples=60)
@@ -59,7 +60,7 @@ def test_oracle_migrations_at_every_batch(history: History, seed: int) -> None:
     run = LocalRun(
         ordered.query,
         sample_plan(ordered.query, random),
-        purge="lemma",
+        purge=PurgeByLemma,
         tuning=ordered.tuning,
     )
     found: Counter[Result] = Counter()

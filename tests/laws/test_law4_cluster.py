@@ -19,13 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.engine.flags import Flags
-from plait.engine.purging import Purge
-from plait.engine.tactics.operators import Operator
+from plait.engine.purging import PurgeByWatermarks
 from plait.errors import MoveError
 from plait.groups.moves.messages import Protocol
 from plait.optimize.costs import PAPER
 from plait.plan.migration import STRATEGIES
 from plait.testing.oracle.answer import multiset
+from plait_lab.engine.lemma import PurgeByLemma
 from plait_lab.exhaustive.plans import sample_plan
 from plait_lab.laws.checks import difference
 from plait_lab.laws.histories import History, Row, cases, crowds
@@ -93,7 +93,9 @@ def one_group(stream: int, rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
     return np.zeros(rows.num_rows, np.int64)
 
 
-def check(history: History, machines: int, seed: int, purge: Purge = "watermark") -> VirtualCluster:
+def check(
+    history: History, machines: int, seed: int, purge: type[PurgeByWatermarks] = PurgeByWatermarks
+) -> VirtualCluster:
     """Run a history on a restless cluster; the answer is that of the definition."""
     chance, query = Random(seed), history.query
     shared = any(len(c.streams) == len(query.streams) for c in query.graph.classes)
@@ -169,7 +171,7 @@ def test_oracle_moves_on_machines_that_fall_behind(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_oracle_machines_that_purge_by_the_lemma(seed: int) -> None:
-    check(long_history(seed, in_order=True), 2 + seed % 3, seed, "lemma")
+    check(long_history(seed, in_order=True), 2 + seed % 3, seed, PurgeByLemma)
 
 
 @pytest.mark.campaign
@@ -178,7 +180,7 @@ def test_oracle_moves_between_machines_thoroughly() -> None:
     for seed in range(100, 180):
         lemma = seed % 4 == 0
         history = long_history(seed, in_order=lemma)
-        cluster = check(history, 2 + seed % 3, seed, "lemma" if lemma else "watermark")
+        cluster = check(history, 2 + seed % 3, seed, PurgeByLemma if lemma else PurgeByWatermarks)
         ended.update((r.move.protocol, r.done) for r in cluster.moves.values())
     assert min(ended[p, done] for p in ("PTLB", "MSLB") for done in (True, False)) > 20, ended
 
@@ -214,8 +216,10 @@ def test_the_law_would_find_combinations_that_the_lemma_purges_too_early(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An engine that purges by what has entered, although rows are held back behind it."""
-    purged_before = Operator.purged_before
-    monkeypatch.setattr(Operator, "purged_before", lambda join, c, _=None: purged_before(join, c))
+    purged_before = PurgeByLemma.purged_before
+    monkeypatch.setattr(
+        PurgeByLemma, "purged_before", lambda rule, join, c, _=None: purged_before(rule, join, c)
+    )
     with pytest.raises(AssertionError, match="results missing"):
         for seed in (133, 135):
-            check(long_history(seed, in_order=True), 2 + seed % 3, seed, "lemma")
+            check(long_history(seed, in_order=True), 2 + seed % 3, seed, PurgeByLemma)

@@ -12,8 +12,7 @@ So a tactic may be exchanged between two batches (`plait.engine.migrate`). Combi
 before their parts. A tactic that has done its work, such as a parallel track without old tuples, is
 replaced by its successor between two slices.
 
-*Cost.* A few calls per slice beside the work of the tactic. With `checked`, the contract of the
-tactic is asserted; without it, that costs nothing.
+*Cost.* A few calls per slice beside the work of the tactic.
 
 *Ties and time.* `watermarks` are those after the batch: no later batch brings an older tuple.
 Within a batch, rows are dropped by the watermarks or the time that all later slices have reached,
@@ -23,18 +22,17 @@ whichever is earlier.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
-from plait.engine.checked import Checked
 from plait.engine.counters import OperatorCounters, StateSize
 from plait.engine.flags import Flags
 from plait.engine.held import Held
 from plait.engine.intake.ingest import Admitted, Arrivals
 from plait.engine.memory_limit import check_memory
 from plait.engine.probe import length
-from plait.engine.purging import Purge
+from plait.engine.purging import PurgeByWatermarks
 from plait.engine.states import State, Tuples
 from plait.engine.tactic import Tactic
 from plait.engine.tactics.make import make_tactic
@@ -48,17 +46,22 @@ from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
 
 
+class Supervisor(Protocol):
+    """Puts something between a driver and its tactic."""
+
+    def __call__(self, tactic: Tactic, windows: Windows, /) -> Tactic: ...
+
+
 class Engine:
     """A query and a plan at work.
 
     `windows` are empty ones to fill; `hash_bits`, `purge` and `tuning` are for windows that are
     made here. `hash_bits` below 64 makes hashes collide on purpose; results do not change. With a
     `memory_limit` in bytes, a batch that makes the states larger than that ends in MemoryExceeded.
-    With `checked`, the contract of the tactic is asserted; None leaves it to `always_checked`.
     """
 
-    always_checked: ClassVar[bool] = False
-    """Whether engines are checked unless they are told otherwise: for tests."""
+    supervise: ClassVar[Supervisor | None] = None
+    """What goes between the driver and its tactic; tests assert the tactic's contract there."""
 
     def __init__(
         self,
@@ -68,9 +71,8 @@ class Engine:
         hash_bits: int = 64,
         windows: Windows | None = None,
         memory_limit: int | None = None,
-        purge: Purge = "watermark",
+        purge: type[PurgeByWatermarks] = PurgeByWatermarks,
         tuning: Tuning = USUAL,
-        checked: bool | None = None,
     ) -> None:
         if windows is None:
             windows = Windows(query, {}, hash_bits=hash_bits, purge=purge, tuning=tuning)
@@ -78,7 +80,6 @@ class Engine:
         self.windows = windows
         self.bases = windows.bases
         self.memory_limit = memory_limit
-        self._checked = self.always_checked if checked is None else checked
         self.flags = Flags(windows.bases)
         """Which rows another processor gets, too."""
         self._ended: list[Migration] = []
@@ -93,7 +94,8 @@ class Engine:
         """
         self.tactic = tactic
         self._held = held
-        self._at_work: Tactic = Checked(tactic, self.windows) if self._checked else tactic
+        supervise = type(self).supervise
+        self._at_work = tactic if supervise is None else supervise(tactic, self.windows)
 
     # -- what it runs
 

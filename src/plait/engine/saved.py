@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from plait.engine.driver import Engine
+from plait.engine.purging import PurgeByWatermarks
 from plait.engine.tactics.parallel_track import ParallelTrack
 from plait.engine.tactics.tree import TreeTactic
 from plait.engine.windows import Windows
@@ -32,6 +33,8 @@ def engine_to_state(engine: Engine) -> Saved:
     """What an engine consists of; its arrays are still its own."""
     if engine.holding_back:
         raise NotSaved("results that are held back")
+    if type(engine.windows.purging) is not PurgeByWatermarks:
+        raise NotSaved("a purge rule of its own")
     under_way = engine.migration
     plans = [engine.plan] if under_way is None else [under_way.old, under_way.new]
     windows = engine.windows
@@ -40,7 +43,7 @@ def engine_to_state(engine: Engine) -> Saved:
         "tuning": asdict(windows.tuning),
         "memory_limit": engine.memory_limit,
         "windows": windows.to_state(),
-        "rule": [windows.purge, windows.hash_bits, windows.seed],
+        "rule": ["watermark", windows.hash_bits, windows.seed],
         "flags": engine.flags.to_state() if engine.flags else None,
         "state": engine.tactic.to_state(),
     }
@@ -48,7 +51,7 @@ def engine_to_state(engine: Engine) -> Saved:
 
 def engine_from_state(query: Query, saved: Saved, memory: Memory = HEAP) -> Engine:
     """An engine that goes on where the described one stopped, with its arrays."""
-    purge, hash_bits, seed = saved["rule"]
+    _, hash_bits, seed = saved["rule"]
     indexes = dict(enumerate(map(_indexes, saved["windows"]["bases"])))
     tuning = Tuning(**{name: int(size) for name, size in saved["tuning"].items()})
     windows = Windows(
@@ -56,7 +59,6 @@ def engine_from_state(query: Query, saved: Saved, memory: Memory = HEAP) -> Engi
         indexes,
         hash_bits=int(hash_bits),
         memory=memory,
-        purge=purge,
         tuning=tuning,
         seed=int(seed),
     )

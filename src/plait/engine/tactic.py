@@ -21,7 +21,7 @@ after the slice `expire`, `cutoffs` and, where rows were dropped, `dropped`; at 
    join: memory follows the windows and not the stream.
 
 Positions are valid until the driver stores or drops the next rows, so what is kept for later is
-kept as ids. `plait.engine.checked` asserts the contract.
+kept as ids. The tests assert the contract around every engine they run.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from plait.engine.intake.pending import Pending
 from plait.engine.intake.slices import Slice, cut
 from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.output import ResultRows
-from plait.engine.purging import Purge, check_purge
+from plait.engine.purging import PurgeByWatermarks
 from plait.engine.states import BaseWindow, State
 from plait.kernels.jit import Ints
 from plait.kernels.memory import HEAP, Memory, Saved
@@ -35,8 +35,8 @@ class Windows:
 
     `hash_bits` below 64 makes hashes collide on purpose; results do not change. `seed` is what the
     hashes follow from: whoever does not know it cannot choose keys that collide. `memory` is where
-    the windows and what engines compute from them live. `purge` is the rule by which every tree of
-    joins over these windows drops rows. `tuning` has the sizes that speed depends on.
+    the windows and what engines compute from them live. `purge` makes the rule by which every tree
+    of joins over these windows drops rows. `tuning` has the sizes that speed depends on.
     """
 
     def __init__(
@@ -46,14 +46,13 @@ class Windows:
         *,
         hash_bits: int = 64,
         memory: Memory = HEAP,
-        purge: Purge = "watermark",
+        purge: type[PurgeByWatermarks] = PurgeByWatermarks,
         tuning: Tuning = USUAL,
         seed: int = 0,
     ) -> None:
-        check_purge(query, purge)
         self.query = query
         self.tuning = tuning
-        self.purge: Purge = purge
+        self.purging = purge(query)
         self.hash_bits = hash_bits
         self.seed = seed
         self.memory = memory

@@ -14,7 +14,7 @@ from plait.adapt.setting import Setting
 from plait.engine.driver import Engine
 from plait.engine.intake.admission import LATE
 from plait.engine.intake.times import BEFORE_ALL_TIMES
-from plait.engine.purging import Purge
+from plait.engine.purging import PurgeByWatermarks
 from plait.errors import MigrationError
 from plait.machine.clock import REAL, Clock, micros_now
 from plait.node.batch import Aside, Rows, batch_of_rows
@@ -60,8 +60,8 @@ class LocalRun:
     beginning of the batch: the newest event time of earlier batches minus the stream's delay, or
     the least of these times of all streams if the query says so.
     `plan` is a tree of joins, or a router such as `Teddies()`. A tree that holds more than
-    `memory_limit` bytes ends in MemoryExceeded. `purge="lemma"` drops rows by the tuples that came
-    instead of by watermarks, for streams in order. Results do not depend on the `tuning`.
+    `memory_limit` bytes ends in MemoryExceeded. `purge` is the rule by which states drop rows.
+    Results do not depend on it, nor on the `tuning`.
 
     With `adapt`, a policy or True for the usual one, a tree of joins is replaced between batches
     by one that is better for the streams as they are, or that fits the `budget`; `events` tells
@@ -82,7 +82,7 @@ class LocalRun:
         *,
         hash_bits: int = 64,
         memory_limit: int | None = None,
-        purge: Purge = "watermark",
+        purge: type[PurgeByWatermarks] = PurgeByWatermarks,
         tuning: Tuning = USUAL,
         adapt: PlanPolicy | Setting | bool = False,
         budget: Budget | None = None,
@@ -104,12 +104,12 @@ class LocalRun:
             Setup(
                 query,
                 mjoin(query) if plan is None else plan,
-                setting,
-                tuning,
-                seed,
-                hash_bits,
-                purge,
-                memory_limit,
+                adapt=setting,
+                tuning=tuning,
+                seed=seed,
+                hash_bits=hash_bits,
+                purge=purge,
+                memory_limit=memory_limit,
             ),
             clock=clock,
         )

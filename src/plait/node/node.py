@@ -35,7 +35,7 @@ from plait.engine.intake.ingest import Admitted, Arrivals
 from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.intake.watermarks import watermarks_of
 from plait.engine.migrate.strategy import check_request, migrate
-from plait.engine.purging import Purge
+from plait.engine.purging import PurgeByWatermarks
 from plait.engine.windows import Windows
 from plait.errors import PlaitError
 from plait.kernels.memory import HEAP, Memory
@@ -70,7 +70,7 @@ class Setup:
     seed: int = 0
     """What the hashes inside the engine follow from; any will do, and it need not be durable."""
     hash_bits: int = 64
-    purge: Purge = "watermark"
+    purge: type[PurgeByWatermarks] = PurgeByWatermarks
     memory_limit: int | None = None
     milestone: Callable[[str], None] = unwatched
     """Called where the loop's decisions are made and carried out; tests end the process there."""

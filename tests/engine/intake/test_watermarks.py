@@ -11,14 +11,13 @@ import pytest
 import plait
 from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.intake.watermarks import watermarks_of
-from plait.errors import PlanError, QueryError, WindowError
+from plait.errors import QueryError, WindowError
 from plait.local.host import LocalRun
 from plait.plan.explain import explain
 from plait.plan.jtree import mjoin
 from plait.query.compare import difference
 from plait.query.query import NEVER_LATE, Lateness, Query
 from plait.query.serde import query_from_dict, query_to_dict
-from plait.testing.examples import clique
 from plait.testing.oracle.answer import multiset, oracle, split_late
 from plait_lab.laws.processors import Cluster
 
@@ -105,11 +104,6 @@ def test_no_other_rule_is_known() -> None:
         plait.join(a=ROW, b=ROW).lateness("max")  # type: ignore[arg-type]  # what is refused
     with pytest.raises(QueryError, match=r'\$.lateness is "max"; known: own, least'):
         query_from_dict({**query_to_dict(asked()), "lateness": "max"})
-
-
-def test_tuples_cannot_purge_where_streams_may_be_out_of_order() -> None:
-    with pytest.raises(PlanError, match="rows are late by the least watermark"):
-        LocalRun(replace(clique(2), lateness="least"), purge="lemma")
 
 
 def test_results_may_lag_behind_by_the_delay_of_any_stream() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.states import CombinedState
 from plait.engine.tactics.builder import Builder
 from plait.engine.tactics.operators import Feed
@@ -71,7 +70,6 @@ def test_each_input_probes_the_others_in_the_order_of_the_plan() -> None:
                 counted = operator.counters.inputs[c].steps
                 assert [count for _, count in path] == counted
             assert operator.counters.operator == str(operator.join)
-            assert operator.passed == [BEFORE_ALL_TIMES] * len(operator.inputs)
 
 
 def test_states_are_empty_and_indexed_by_what_is_probed() -> None:

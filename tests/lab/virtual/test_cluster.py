@@ -13,6 +13,7 @@ from plait.optimize.costs import PAPER
 from plait.plan.text import read_tree
 from plait.query.query import Query
 from plait.testing.examples import chain
+from plait_lab.engine.lemma import PurgeByLemma
 from plait_lab.virtual.cluster import ClusterSetting, VirtualCluster, cut_by_time
 from plait_lab.virtual.gates import by_hash, by_value
 from plait_lab.virtual.machines import Link, Machine
@@ -39,7 +40,7 @@ def setting(plans: tuple[str, ...] = (LEFT, RIGHT), speed: float = 1.0) -> Clust
         machine=Machine(speed),
         link=Link(0.01, 1e6),
         costs=PAPER,
-        purge="lemma",
+        purge=PurgeByLemma,
         keep=True,
     )
 

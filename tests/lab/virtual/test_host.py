@@ -7,7 +7,7 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from plait.engine.purging import Purge
+from plait.engine.purging import PurgeByWatermarks
 from plait.errors import PlaitError
 from plait.local.host import LocalRun
 from plait.optimize.costs import PAPER, Costs
@@ -16,6 +16,7 @@ from plait.plan.migration import ResultOrder, Strategy
 from plait.query.query import Query
 from plait.testing.examples import keyed
 from plait.testing.oracle.answer import Result, multiset, oracle
+from plait_lab.engine.lemma import PurgeByLemma
 from plait_lab.virtual.accounting import Account
 from plait_lab.virtual.host import Clean, VirtualRun
 from plait_lab.virtual.machines import Link, Machine
@@ -62,7 +63,7 @@ def test_differential_results_are_those_of_a_local_run_and_of_the_oracle() -> No
     assert expected == oracle(query, {n: t.to_pylist() for n, t in given.items()})
     assert expected.total() > 10
     for account in ("hash", "nested-loop"):
-        for purge in ("watermark", "lemma"):
+        for purge in (PurgeByWatermarks, PurgeByLemma):
             run = virtual(query, given, account, purge)
             run.advance()
             assert results(run) == expected, (account, purge)
@@ -70,11 +71,11 @@ def test_differential_results_are_those_of_a_local_run_and_of_the_oracle() -> No
 
 
 def virtual(
-    query: Query, given: dict[str, pa.Table], account: str = "nested-loop", purge: str = "lemma",
+    query: Query, given: dict[str, pa.Table], account: str = "nested-loop",
+    purge: type[PurgeByWatermarks] = PurgeByLemma,
     speed: float = 0.05, quantum: float = 0.05,
 ) -> VirtualRun:  # fmt: skip
     accounts: dict[str, Account] = {"hash": "hash", "nested-loop": "nested-loop"}
-    rules: dict[str, Purge] = {"watermark": "watermark", "lemma": "lemma"}
     return VirtualRun(
         query,
         parse_shape(query, OLD),
@@ -82,20 +83,24 @@ def virtual(
         machine=Machine(speed),
         account=accounts[account],
         costs=PAPER,
-        purge=rules[purge],
+        purge=purge,
         quantum=quantum,
         keep=True,
     )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("purge", ["watermark", "lemma"])
+@pytest.mark.parametrize("purge", [PurgeByWatermarks, PurgeByLemma])
 @pytest.mark.parametrize("clean", ["work-off", "take-over"])
 @pytest.mark.parametrize("order", ["any", "timestamp"])
 @pytest.mark.parametrize("strategy", ["moving-state", "parallel-track"])
 @pytest.mark.parametrize("speed", [1.0, 0.0005])
 def test_differential_migrations_change_no_result(
-    purge: Purge, clean: Clean, order: ResultOrder, strategy: Strategy, speed: float
+    purge: type[PurgeByWatermarks],
+    clean: Clean,
+    order: ResultOrder,
+    strategy: Strategy,
+    speed: float,
 ) -> None:
     query = four()
     given = streams(query)
@@ -197,7 +202,7 @@ def test_a_parallel_track_takes_one_window_or_two(shape: str, windows: float) ->
     query = four()
     given = streams(query, rate=40.0)
     run = VirtualRun(query, parse_shape(query, shape), given, machine=Machine(100.0), costs=PAPER,
-                     purge="lemma", quantum=0.02)  # fmt: skip
+                     purge=PurgeByLemma, quantum=0.02)  # fmt: skip
     run.migrate(3.0, parse_shape(query, NEW), "parallel-track")
     trace = run.advance(through_migrations=True)
     assert trace.migration is not None

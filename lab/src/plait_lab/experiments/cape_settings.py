@@ -33,6 +33,7 @@ from plait.plan.migration import ResultOrder, Strategy
 from plait.plan.text import read_tree
 from plait.query.bounds import global_window
 from plait.query.query import Query
+from plait_lab.engine.lemma import PurgeByLemma
 from plait_lab.virtual.accounting import Account
 from plait_lab.virtual.host import Clean, VirtualRun
 from plait_lab.virtual.machines import Machine
@@ -128,7 +129,7 @@ def virtual(
         machine=Machine(speed),
         account=account,
         costs=PAPER,
-        purge="lemma",
+        purge=PurgeByLemma,
         quantum=setting.window / slices,
     )
 

@@ -36,6 +36,7 @@ from plait.plan.text import read_tree
 from plait.query.bounds import global_window
 from plait.query.expr import Call, Column, Expr, Literal
 from plait.query.query import Field, Output, Query, Stream, make_query
+from plait_lab.engine.lemma import PurgeByLemma
 from plait_lab.virtual.cluster import ClusterSetting, VirtualCluster, cut_by_time
 from plait_lab.virtual.distribution import Balancing, Distribution
 from plait_lab.virtual.gates import by_value
@@ -137,7 +138,7 @@ class Scenario:
             machine=Machine(self.speed),
             link=Link(LATENCY, RATE),
             costs=NESTED,
-            purge="lemma",
+            purge=PurgeByLemma,
         )
         return VirtualCluster(setting, cut_by_time(self.query, tables, self.tick))
 

@@ -11,7 +11,7 @@ from random import Random
 
 import pyarrow as pa
 
-from plait.engine.purging import Purge
+from plait.engine.purging import PurgeByWatermarks
 from plait.local.host import LocalRun
 from plait.node.durable.store import Engines
 from plait.plan.routed import Plan
@@ -38,7 +38,7 @@ def assert_lawful(
     *,
     hash_bits: int = 64,
     answer: tuple[Counter[Result], Late] | None = None,
-    purge: Purge = "watermark",
+    purge: type[PurgeByWatermarks] = PurgeByWatermarks,
     seed: int = 0,
 ) -> None:
     """Run the history with a plan; its results, late rows and counts are those of the definition.
@@ -54,7 +54,7 @@ def assert_lawful(
         assert table.schema == query.schema
         found += multiset(table)
     found += multiset(pa.Table.from_batches(list(run.finish()), query.schema))
-    about = f"plan {run.plan}, hash_bits={hash_bits}, purge={purge}\n{history!r}"
+    about = f"plan {run.plan}, hash_bits={hash_bits}, purge={purge.__name__}\n{history!r}"
     assert found == results, f"{difference(found, results)}\n{about}"
     handed_out = {name: multiset(table) for name, table in run.late().items()}
     assert handed_out == late, f"late rows {handed_out} instead of {late}\n{about}"

@@ -29,7 +29,7 @@ import pyarrow as pa
 from plait.engine.intake.admission import LATE, NO_TIME, NULL_KEY, Admission, are_late
 from plait.engine.intake.times import BEFORE_ALL_TIMES, event_times
 from plait.engine.intake.watermarks import watermarks_of
-from plait.engine.purging import Purge
+from plait.engine.purging import PurgeByWatermarks
 from plait.groups.moves.messages import MANAGER, Flag, Message, Move, Protocol, processor_name
 from plait.groups.moves.places import Place
 from plait.node.batch import Aside, Rows, batch_of_rows
@@ -72,7 +72,7 @@ class ClusterSetting:
     link: Link = field(default_factory=Link)
     account: Account = "hash"
     costs: Costs = DEFAULT
-    purge: Purge = "watermark"
+    purge: type[PurgeByWatermarks] = PurgeByWatermarks
     tuning: Tuning = USUAL
     tuple_bytes: int = 64
     """What a tuple counts in memory."""

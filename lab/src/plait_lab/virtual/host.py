@@ -36,7 +36,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from plait.engine.intake.times import event_times
-from plait.engine.purging import Purge
+from plait.engine.purging import PurgeByWatermarks
 from plait.errors import PlaitError, did_you_mean
 from plait.machine.clock import Clock
 from plait.node.batch import Aside, Rows, batch_of_rows
@@ -84,7 +84,7 @@ class VirtualRun:
         machine: Machine | None = None,
         account: Account = "hash",
         costs: Costs = DEFAULT,
-        purge: Purge = "watermark",
+        purge: type[PurgeByWatermarks] = PurgeByWatermarks,
         quantum: float = 0.05,
         feeds: Mapping[str, Link] | None = None,
         keep: bool = False,

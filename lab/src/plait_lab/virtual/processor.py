@@ -219,7 +219,7 @@ class VirtualProcessor:
             old = self._old[move.number]
             if any(t >= cutoff for t, cutoff in zip(old, cutoffs, strict=True)):
                 continue
-            if self.store.setup.purge == "lemma" and self.store.combined_since <= max(old):
+            if self.store.setup.purge.trees_only and self.store.combined_since <= max(old):
                 continue
             reaction = all_old_purged(self.party, move.number)
             self.party = reaction.party

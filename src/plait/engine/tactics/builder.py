@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from plait.engine.counters import InputCounters, OperatorCounters, StepCounters
-from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.probe import Lookup
 from plait.engine.states import CombinedState
 from plait.engine.tactics.operators import Feed, Operator
@@ -52,8 +51,7 @@ class Builder:
                 new.append((child, feed))
             inputs.append(feed)
         counters = OperatorCounters(str(join), [InputCounters() for _ in inputs])
-        unseen = [BEFORE_ALL_TIMES] * len(inputs)
-        operator = Operator(self._windows, join, inputs, above, counters, unseen)
+        operator = Operator(self._windows, join, inputs, above, counters)
         for c, feed in enumerate(inputs):
             operator.paths.append(self._path(operator, c))
             feed.readers.append((operator, c))

@@ -14,7 +14,7 @@ from plait.plan.routed import Eddies, Plan, Routed, Teddies
 def make_tactic(windows: Windows, plan: Plan, limit: int | None) -> TreeTactic | RoutedTactic:
     """Run a plan on empty windows, or a router on any; `limit` is that of memory.
 
-    Only a tree of joins can run within a memory limit, or purge by the lemma.
+    Only a tree of joins can run within a memory limit.
     """
     if isinstance(plan, Teddies | Eddies):
         return make_router(windows, plan, limit)
@@ -28,7 +28,7 @@ def make_router(windows: Windows, plan: Routed, limit: int | None) -> RoutedTact
             f"{plan} cannot run within a memory limit",
             remedy="give a tree of joins, or do not enforce the budget",
         )
-    if windows.purge != "watermark":
+    if windows.purging.trees_only:
         raise PlanError(f"{plan} purges by watermarks only", remedy="give a tree of joins")
     if isinstance(plan, Teddies):
         return TeddyTactic(windows, plan)

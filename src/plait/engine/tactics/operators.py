@@ -16,8 +16,7 @@ import numpy as np
 from plait.engine.counters import OperatorCounters, StepCounters
 from plait.engine.mark import Mark
 from plait.engine.probe import Lookup, chosen_tuples, length
-from plait.engine.purging import lemma_cutoff
-from plait.engine.states import CombinedState, State, Tuples
+from plait.engine.states import BaseWindow, CombinedState, State, Tuples
 from plait.engine.windows import Windows
 from plait.kernels.memory import Saved
 from plait.kernels.ring import first_positions
@@ -49,11 +48,7 @@ class Valve:
 
 @dataclass(slots=True, eq=False)
 class Operator:
-    """A join at work: the feeds it reads, and for each of them the probes it makes.
-
-    `passed` is, for each input, the largest earliest time of a tuple that entered by it: what
-    purges the other states by lemma 2.2.
-    """
+    """A join at work: the feeds it reads, and for each of them the probes it makes."""
 
     windows: Windows
     join: Join
@@ -61,7 +56,6 @@ class Operator:
     above: Feed
     """Where its own combinations go."""
     counters: OperatorCounters
-    passed: list[int]
     paths: list[list[tuple[Lookup, StepCounters]]] = field(default_factory=list)
     mark: Mark | None = None
     """Set in the new box of a parallel track: the join takes part in nothing old."""
@@ -81,17 +75,14 @@ class Operator:
         return state
 
     def to_state(self, order: Sequence[int]) -> Saved:
-        """What it has counted and seen; its inputs in this order."""
+        """What it has counted; its inputs in this order."""
         inputs = [self.counters.inputs[c] for c in order]
         counted = OperatorCounters(self.counters.operator, inputs, self.counters.outputs)
-        return {"counters": counted.to_state(), "passed": [self.passed[c] for c in order]}
+        return {"counters": counted.to_state()}
 
     def set_state(self, saved: Saved) -> None:
         """Go on from a join of the same shape."""
-        if len(saved["passed"]) != len(self.passed):
-            raise ValueError("a join of another shape")
         self.counters.set_state(saved["counters"])
-        self.passed = [int(time) for time in saved["passed"]]
 
     def see_only_new(self, mark: Mark | None) -> None:
         """Find only what is new to a mark, or again everything.
@@ -104,31 +95,10 @@ class Operator:
             for lookup, _ in path:
                 lookup.mark = mark if id(lookup.target) in shared else None
 
-    def purged_before(self, child: int, watermarks: Sequence[int] | None = None) -> int:
-        """Rows in the state of an input are purged by lemma 2.2 if their latest time is older.
-
-        A new box needs no row that is older than everything new. With `watermarks`, what entered
-        counts only as far as they have come: behind them, a host may hold tuples back that are to
-        enter later. A combination that enters later has a tuple that is not before the watermark
-        of its stream, so the lemma holds for the least watermark of an input as well.
-        """
-        states = self.states
-        passed = self.passed
-        if watermarks is not None:
-            reached = (min(watermarks[s] for s in state.streams) for state in states)
-            passed = [min(pair) for pair in zip(passed, reached, strict=True)]
-        entered = zip((s.streams for s in states), passed, strict=True)
-        others = [other for c, other in enumerate(entered) if c != child]
-        cutoff = lemma_cutoff(self.windows.query, states[child].streams, others)
-        if self.mark is not None:
-            cutoff = max(cutoff, self.mark.since(states[child].streams))
-        return cutoff
-
     def rows(self, child: int) -> int:
         """The rows of the state of an input that this join can find.
 
-        Others may be stored as well: old ones, or rows that the lemma has purged but that are held
-        for combinations.
+        Others may be stored as well: old ones, or purged ones that combinations still refer to.
         """
         state = self.inputs[child].state
         assert state is not None
@@ -143,6 +113,5 @@ class Operator:
             return length(parts) - int(self.mark.old_tuples(parts).sum())
         (stream,) = state.streams
         out = self.mark.old[stream] if shared and self.mark is not None else 0
-        if self.windows.purge == "lemma":
-            out = max(out, state.older_than(self.purged_before(child)))
-        return len(state) - out
+        assert isinstance(state, BaseWindow)
+        return len(state) - max(out, self.windows.purging.hidden(self, child, state))

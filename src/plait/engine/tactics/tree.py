@@ -36,7 +36,6 @@ from plait.engine.tactic import Tactic
 from plait.engine.tactics.builder import NO_STATES, Builder
 from plait.engine.tactics.operators import Feed, Operator
 from plait.engine.windows import Windows
-from plait.kernels.gather import take
 from plait.kernels.jit import Positions
 from plait.kernels.memory import Saved
 from plait.plan.jtree import Join, Node, check_plan, preorder
@@ -64,7 +63,7 @@ class TreeTactic:
         self.plan: Node = plan
         self.windows = windows
         self._query = windows.query
-        self._lemma = windows.purge == "lemma"
+        self._purging = windows.purging
         self._restoring = False
         self._leaves = [Feed(base) for base in windows.bases]
         windows.index_by(self._by_stream(plan))
@@ -194,11 +193,7 @@ class TreeTactic:
                 old = operator.mark.old_tuples(tuples)
                 given = chosen_tuples(tuples, np.logical_not(old).view(np.uint8))
             operator.counters.inputs[child].arrivals += length(given)
-            if self._lemma and length(given):
-                entered = np.minimum.reduce([
-                    take(self.windows.bases[s].window.latest, p) for s, p in given.items()
-                ])  # fmt: skip
-                operator.passed[child] = max(operator.passed[child], int(entered.max()))
+            self._purging.enter(operator, child, given)
             if self._restoring and operator.above.state is None:
                 continue
             yield from self._probe(operator, child, 0, given)
@@ -222,31 +217,15 @@ class TreeTactic:
     def expire(self, watermarks: Sequence[int]) -> None:
         """Drop the combinations that nothing to come can join."""
         for feed, state in self._kept:
-            if self._lemma:
-                gone = state.drop_before(self._needed_since(feed, watermarks))
-            else:
-                gone = state.expire(watermarks)
+            gone = self._purging.expire(feed, state, watermarks)
             operator, child = feed.readers[0]
             operator.counters.inputs[child].deletes += gone
 
-    def _needed_since(self, feed: Feed, watermarks: Sequence[int] | None = None) -> int:
-        return min(operator.purged_before(c, watermarks) for operator, c in feed.readers)
-
     def cutoffs(self, watermarks: Sequence[int]) -> list[int]:
-        """By the watermarks; by the lemma, rows are also held that others are combined with."""
+        """The times before which base windows may drop rows."""
         found = [base.cutoff(watermarks) for base in self.windows.bases]
-        if self._lemma:
-            for feed in self._leaves:
-                self._hold(found, feed, self._needed_since(feed))
-            for feed, state in self._kept:
-                if (earliest := state.earliest) is not None:
-                    self._hold(found, feed, earliest)
+        self._purging.hold(found, self._leaves, self._kept)
         return found
-
-    def _hold(self, cutoffs: list[int], feed: Feed, since: int) -> None:
-        assert feed.state is not None
-        for stream in feed.state.streams:
-            cutoffs[stream] = min(cutoffs[stream], since)
 
     def dropped(self, stream: int, rows: int) -> None:
         """Count the rows that left a base window."""

@@ -1,10 +1,9 @@
 """A tactic under supervision: every clause of `plait.engine.tactic` is asserted.
 
-The driver puts this around its tactic when it is told to check. What is broken ends in
-`ContractBroken`, which names the clause.
+`Engine.supervise = Checked` puts it around the tactic of every engine made from then on. What is
+broken ends in `ContractBroken`, which names the clause.
 
-*Cost.* About that of sorting everything that is found. A driver that does not check calls the
-tactic itself, and pays nothing.
+*Cost.* About that of sorting everything that is found.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ class Checked:
         before = self._windows_now()
         self._tactic.expire(watermarks)
         self._check_windows(before)
-        if self._windows.purge == "watermark":
+        if not self._windows.purging.trees_only:
             for state in self._tactic.combined:
                 left = state.expired(watermarks)
                 _must(not left, "expiry", f"{left} combinations of {sorted(state.streams)}")

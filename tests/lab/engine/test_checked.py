@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plait.engine.checked import ContractBroken
 from plait.engine.driver import Engine
 from plait.engine.intake.ingest import Arrivals
 from plait.engine.intake.slices import Slice
@@ -20,6 +19,7 @@ from plait.kernels.jit import Positions
 from plait.plan.jtree import parse_shape
 from plait.testing.examples import clique
 from plait.tuning import Tuning
+from plait_lab.engine.checked import Checked, ContractBroken
 
 QUERY = clique(3)
 SHAPE = "((a b) c)"
@@ -184,11 +184,14 @@ def batch(number: int) -> pa.RecordBatch:
 
 def drive(tactic: Callable[[Windows], TreeTactic], *, checked: bool) -> int:
     """Run some windows' worth of rows; how many results there were."""
-    engine = Engine(
+
+    class Driver(Engine):
+        supervise = Checked if checked else None
+
+    engine = Driver(
         QUERY,
         parse_shape(QUERY, SHAPE),
         tuning=Tuning(slice_rows=1, slices_per_window=50),
-        checked=checked,
     )
     engine.adopt(tactic(engine.windows))
     found = 0
