@@ -96,14 +96,14 @@ class Gone:
 sys.meta_path.insert(0, Gone())
 import plait
 from plait import *
-assert hasattr(plait, "progress") and not hasattr(plait, "nothing")
+assert hasattr(plait, "attach") and not hasattr(plait, "nothing")
 import pydoc
-assert "check_environment" in pydoc.plain(pydoc.render_doc(plait))
-for call in (lambda: plait.progress(None), lambda: plait.partitions(None)):
+assert "attach" in pydoc.plain(pydoc.render_doc(plait))
+for call in (lambda: plait.attach(None), lambda: plait.spark.partitions(None)):
     try:
         call()
     except plait.errors.MissingRequirement as error:
-        assert "needs Spark" in str(error) and "pip install 'plait[spark]'" in str(error), error
+        assert "needs pyspark" in str(error) and "pip install 'plait[spark]'" in str(error), error
     else:
         raise AssertionError
 from plait.cli import main

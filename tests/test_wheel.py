@@ -122,11 +122,11 @@ def test_without_spark(wheel: Path, tmp_path: Path) -> None:
     assert run([python, "-m", "plait", "--version"]) == f"plait {plait.__version__}\n"
     missing = "import importlib.util as u; print([u.find_spec(n) for n in ('pyspark', 'pandas')])"
     assert run([python, "-c", missing]) == "[None, None]\n"
-    told = run([python, "-c", "from plait import *; import plait; print(hasattr(plait, 'why'))"])
+    told = run([python, "-c", "from plait import *; import plait; print(hasattr(plait, 'attach'))"])
     assert told == "True\n"
     assert run([python, "-c", EXAMPLE + "print(q.run().table.num_rows)"]) == "2\n"
     refusals = """
-for ask in (lambda: q.to_df(), lambda: plait.progress(None), lambda: plait.check(None)):
+for ask in (q.to_df, lambda: plait.attach(None), plait.spark.doctor):
     try:
         ask()
     except plait.errors.PlaitError as error:
@@ -165,13 +165,13 @@ def test_with_spark_and_nothing_but_python(wheel: Path, tmp_path: Path) -> None:
     on_spark = """
 import shutil; print("installed", shutil.which("java"))
 from pyspark.sql import SparkSession
-plait.provide_java()
+plait.spark.provide_java()
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
 frames = [spark.createDataFrame(t.to_pandas()) for t in (a, b)]
 q = plait.join(a=frames[0], b=frames[1]).on("k").within("5 s").select("a.k", "b.ts")
 print("results", q.to_df().count())
-print("bad", [line for line in str(plait.check(spark)).splitlines() if "wrong" in line])
+print("bad", [line for line in str(plait.spark.doctor(spark)).splitlines() if "wrong" in line])
 version = spark.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.version')")
 print("Java", version.first()[0])
 """

@@ -5,15 +5,24 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 
-_SPARK = ("pyspark", "pandas", "google", "py4j")
-"""Packages that come with `plait[spark]` only."""
+_EXTRAS = {
+    "pyspark": "spark",
+    "pandas": "spark",
+    "google": "spark",
+    "py4j": "spark",
+    "deltalake": "delta",
+    "starlette": "console",
+    "uvicorn": "console",
+    "prometheus_client": "metrics",
+}
+"""The extra of Plait that installs a package."""
 
 
 def lazy(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
     """Make the `__getattr__` of a package from the modules that its public names are in.
 
-    A name may also be that of a subpackage. A name that needs Spark, where Spark is not installed,
-    is a function that says so.
+    A name may also be that of a subpackage. A name that needs a package that is not installed is a
+    function that says which extra of Plait to install.
 
     >>> lazy("plait", {"join": "plait.api"})("join").__name__
     'join'
@@ -26,24 +35,25 @@ def lazy(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
             module = importlib.import_module(places[name])
             return module if module.__name__ == f"{package}.{name}" else getattr(module, name)
         except ModuleNotFoundError as error:
-            if str(error.name).partition(".")[0] not in _SPARK:
+            extra = _EXTRAS.get(str(error.name).partition(".")[0])
+            if extra is None:
                 raise
-            return _without_spark(f"{package}.{name}", str(error.name))
+            return _not_installed(f"{package}.{name}", str(error.name), extra)
 
     return get
 
 
-def _without_spark(name: str, missing: str) -> object:
-    """Stand in for a function that needs Spark where Spark is not installed."""
+def _not_installed(name: str, missing: str, extra: str) -> object:
+    """Return a function in the place of one whose packages are not installed."""
 
-    def needs_spark(*arguments: object, **named: object) -> None:
+    def refuse(*arguments: object, **named: object) -> None:
         from plait.errors import MissingRequirement
 
         raise MissingRequirement(
-            f"{name} needs Spark, and {missing} is not installed",
-            remedy="install Plait with its Spark packages: pip install 'plait[spark]'",
+            f"{name} needs {missing}, which is not installed",
+            remedy=f"pip install 'plait[{extra}]' brings it",
         )
 
-    needs_spark.__name__ = needs_spark.__qualname__ = name.rpartition(".")[2]
-    needs_spark.__doc__ = "Not available here: pip install 'plait[spark]' brings what it needs."
-    return needs_spark
+    refuse.__name__ = refuse.__qualname__ = name.rpartition(".")[2]
+    refuse.__doc__ = f"Not available here: pip install 'plait[{extra}]' brings what it needs."
+    return refuse

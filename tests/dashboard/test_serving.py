@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-import plait
+from plait.api.running import Running
 from plait.dashboard.reading.contents import watch_checkpoint
 from plait.dashboard.serving import MetricsServer
 from plait.errors import MissingRequirement, SourceError
@@ -21,9 +22,10 @@ QUERY = SimpleNamespace(id="of test_serving", name=None)
 
 
 def test_a_query_that_has_not_reported_is_refused() -> None:
-    for show in (plait.console, plait.metrics):
+    running = Running(cast(Any, SimpleNamespace(id="nobody knows it", name=None)))
+    for serve in (running.console, running.metrics):
         with pytest.raises(SourceError, match="has reported a batch yet"):
-            show(SimpleNamespace(id="nobody knows it", name=None))
+            serve()
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +35,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.delitem(sys.modules, "plait.dashboard.server", raising=False)
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     with pytest.raises(MissingRequirement, match=r"starlette.*plait\[console\]"):
-        plait.console(QUERY)
+        Running(cast(Any, QUERY)).console()
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingRequirement, match=r"prometheus_client.*plait\[metrics\]"):
         MetricsServer(watch_checkpoint(tmp_path), 0)

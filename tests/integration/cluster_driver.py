@@ -48,8 +48,8 @@ class Driver:
         return self._query
 
     def check(self) -> dict[str, Any]:
-        """What `plait.check` finds."""
-        found = plait.check(self.spark)
+        """What `plait.spark.doctor` finds."""
+        found = plait.spark.doctor(self.spark)
         return {"ok": found.ok, "text": str(found)}
 
     def workers(self) -> list[list[str]]:
@@ -67,7 +67,9 @@ class Driver:
         read = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker)
         read = read.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", rows)
         frames = {
-            name: plait.from_kafka(read.option("subscribe", f"{topics}-{name}").load(), _SCHEMA)
+            name: plait.spark.from_kafka(
+                read.option("subscribe", f"{topics}-{name}").load(), _SCHEMA
+            )
             for name in STREAMS
         }
         asked = plait.join(**frames).on("a.k = b.k", "b.k = c.k").within("5 seconds")
@@ -116,11 +118,11 @@ class Driver:
     def migrate(self, plan: str, strategy: str = "moving-state") -> int:
         """Ask for another plan."""
         # As text: it came from another process.
-        return plait.migrate(self.query, plan, strategy)  # type: ignore[arg-type]
+        return plait.attach(self.query).migrate(plan, strategy)  # type: ignore[arg-type]
 
     def progress(self) -> dict[str, Any]:
         """How the query is doing."""
-        told = plait.progress(self.query)
+        told = plait.attach(self.query).progress()
         return {
             "plans": sorted(set(told.plans.values())),
             "epochs": sorted(set(told.epochs.values())),

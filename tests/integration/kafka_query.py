@@ -16,7 +16,6 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
-from plait.spark.environment.session import local_session
 from plait_lab.kafka.broker import spark_settings
 
 _TRIES = 6
@@ -25,7 +24,9 @@ _TRIES = 6
 def main(job: dict[str, Any]) -> None:
     """Run it."""
     folder = Path(job["folder"])
-    spark = local_session(2, memory="1g", scratch=folder / "scratch", settings=spark_settings())
+    spark = plait.spark.session(
+        2, memory="1g", scratch=folder / "scratch", settings=spark_settings()
+    )
     frames = {}
     for name, read in job["streams"].items():
         messages = (
@@ -38,7 +39,7 @@ def main(job: dict[str, Any]) -> None:
         )
         if "writers" in read:
             read["writers"] = {int(number): text for number, text in read["writers"].items()}
-        frames[name] = plait.from_kafka(messages, **read)
+        frames[name] = plait.spark.from_kafka(messages, **read)
     asked = plait.join(**frames).on("k").within("5 seconds").watermark("1 hour")
     results = asked.select(*job["select"]).to_df(late=True, checkpoint=folder / "checkpoint")
     columns = ", ".join(c for c in results.columns if c != "late")
@@ -58,7 +59,7 @@ def main(job: dict[str, Any]) -> None:
             break
         query = writer.start()
     query.awaitTermination()
-    total = plait.progress(query).total
+    total = plait.attach(query).progress().total
     fates = ("rows", "malformed", "null_times", "null_keys", "late")
     print(json.dumps({fate: dict(getattr(total, fate)) for fate in fates}), flush=True)
     spark.stop()

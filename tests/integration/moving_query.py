@@ -18,7 +18,6 @@ from typing import Any
 import plait
 from plait.errors import PlaitError
 from plait.spark.balance.moves import moves_of
-from plait.spark.environment.session import local_session
 from plait_lab.object_store import spark_settings
 
 _LIMIT = 600.0
@@ -27,7 +26,7 @@ _LIMIT = 600.0
 def main(place: str, folder: Path) -> None:
     """Run it."""
     settings = spark_settings(os.environ["AWS_ENDPOINT_URL"])
-    spark = local_session(2, memory="1g", scratch=folder / "scratch", settings=settings)
+    spark = plait.spark.session(2, memory="1g", scratch=folder / "scratch", settings=settings)
     spark.sparkContext.setLogLevel("ERROR")
     read = spark.readStream.schema("ts timestamp, k bigint").option("maxFilesPerTrigger", 1)
     frames = {name: read.parquet(str(folder / name)) for name in ("a", "b", "c")}
@@ -52,7 +51,7 @@ def _moved(query: Any) -> bool:
     """Let the groups of the first processor go to the second, unless nothing is reported yet."""
     try:
         table = moves_of(query).table
-        plait.move(query, [g for g, at in enumerate(table.places) if at == (0,)], 1)
+        plait.attach(query).move([g for g, at in enumerate(table.places) if at == (0,)], 1)
     except PlaitError:
         return False
     return True

@@ -19,7 +19,6 @@ from typing import Any
 
 import plait
 from plait.errors import PlaitError
-from plait.spark.environment.session import local_session
 from plait_lab.object_store import be_away, spark_settings
 
 _LIMIT = 600.0
@@ -29,7 +28,7 @@ def main(place: str, folder: Path, batches: int, away: float) -> None:
     """Run it."""
     end_point = os.environ["AWS_ENDPOINT_URL"]
     settings = spark_settings(end_point)
-    spark = local_session(2, memory="1g", scratch=folder / "scratch", settings=settings)
+    spark = plait.spark.session(2, memory="1g", scratch=folder / "scratch", settings=settings)
     spark.sparkContext.setLogLevel("ERROR")
     read = spark.readStream.schema("ts timestamp, k bigint").option("maxFilesPerTrigger", 1)
     frames = {name: read.parquet(str(folder / name)) for name in ("a", "b", "c")}
@@ -49,8 +48,10 @@ def main(place: str, folder: Path, batches: int, away: float) -> None:
     meanwhile = ended(query) - before
     be_away(end_point, 4)
     until(lambda: ended(query) >= batches, query)
-    until(lambda: plait.progress(query).processed >= batches, query)  # late, but all of them
-    progress = plait.progress(query)
+    until(
+        lambda: plait.attach(query).progress().processed >= batches, query
+    )  # late, but all of them
+    progress = plait.attach(query).progress()
     query.stop()
     told = {"epoch": epochs[0], "plans": sorted(set(progress.plans.values()))}
     print(json.dumps(told | {"meanwhile": meanwhile, "processed": progress.processed}))
@@ -60,7 +61,7 @@ def main(place: str, folder: Path, batches: int, away: float) -> None:
 def migrated(query: Any, epochs: list[int]) -> bool:
     """Ask for another plan, unless nothing is reported yet."""
     try:
-        epochs.append(plait.migrate(query, "((a b) c)"))
+        epochs.append(plait.attach(query).migrate("((a b) c)"))
     except PlaitError:
         return False
     return True
@@ -76,7 +77,7 @@ def until(holds: Callable[[], bool], query: Any) -> None:
     end = time.monotonic() + _LIMIT
     while not holds():
         if not query.isActive and not holds():
-            raise plait.why(query) or RuntimeError(str(query.exception()))
+            raise plait.attach(query).why() or RuntimeError(str(query.exception()))
         if time.monotonic() > end:
             raise TimeoutError(f"after {_LIMIT:g} s: {query.lastProgress}")
         time.sleep(0.2)

@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 import plait
 from plait_lab.kafka.broker import spark_settings
-spark = plait.local_session(
+spark = plait.spark.session(
     2, memory="1g", scratch=Path(sys.argv[1]) / "scratch", settings=spark_settings()
 )
 """
@@ -32,7 +32,7 @@ _TOLD = """
 import json
 told = {
     "results": sorted([r["customer"], r["amount"], r["offset"]] for r in results),
-    "malformed": dict(plait.progress(query).total.malformed),
+    "malformed": dict(plait.attach(query).progress().total.malformed),
 }
 print(json.dumps(told))
 spark.stop()

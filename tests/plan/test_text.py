@@ -122,7 +122,7 @@ Frame.__module__ = "pyspark.sql.dataframe"
 
 @dataclass
 class Running:
-    """What `plait.migrate` needs of a StreamingQuery."""
+    """What `Running.migrate` needs of a StreamingQuery."""
 
     id: str
     isActive: bool = True
@@ -170,7 +170,7 @@ class Doors:
         query, control = Running(str(self._folder.name)), Control(str(self._folder), shared=True)
         control.write_report(query.id, 0, Report(0, 1))
         register(RegisteredJoin(QUERY, None, control, route(QUERY.graph, 2)))
-        plait.migrate(query, given)  # type: ignore[arg-type]  # all it needs of a query of Spark
+        plait.Running(query).migrate(given)  # type: ignore[arg-type]  # all it needs of Spark
         epoch = control.epoch(QUERY)
         assert epoch is not None
         return str(epoch.plan)

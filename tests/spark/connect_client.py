@@ -35,9 +35,9 @@ _HEARD = 20.0
 def main(folder: Path, what: str) -> None:
     """Do it, and tell."""
     spark = SparkSession.builder.getOrCreate()
-    plait.configure(spark, processors=2)
+    plait.spark.configure(spark, processors=2)
     heard: list[int] = []
-    stop_listening = plait.listen(spark, lambda _, progress: heard.append(progress.total.results))
+    stop_listening = plait.spark.listen(spark, lambda _, found: heard.append(found.total.results))
     try:
         told = {"steps": steps, "elsewhere": elsewhere}[what](spark, folder)
         end = time.monotonic() + _HEARD
@@ -65,7 +65,7 @@ def asked(spark: SparkSession, folder: Path) -> Join:
 def steps(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Everything that a client does with a query."""
     told: dict[str, Any] = {"jvm": hasattr(spark, "_jvm"), "py4j": "py4j" in sys.modules}
-    told["check"] = plait.check(spark).ok
+    told["check"] = plait.spark.doctor(spark).ok
     check, out = str(folder / "check"), str(folder / "out")
 
     def start(**trigger: Any) -> Any:
@@ -74,18 +74,19 @@ def steps(spark: SparkSession, folder: Path) -> dict[str, Any]:
         return writer.option("checkpointLocation", check).trigger(**trigger).start()
 
     query = started(
-        lambda: start(processingTime="0 seconds"), lambda query: bool(plait.progress(query).plans)
+        lambda: start(processingTime="0 seconds"),
+        lambda query: bool(plait.attach(query).progress().plans),
     )
-    told["epoch"] = plait.migrate(query, "((a b) c)")
+    told["epoch"] = plait.attach(query).migrate("((a b) c)")
     for path in sorted((folder / "later").glob("*/*")):  # more arrives
         path.rename(folder / path.parent.name / path.name)
-    until(lambda: set(plait.progress(query).plans.values()) == {"((a b) c)"}, query)
-    told["released"] = plait.release(query)
-    told["move"] = plait.move(query, [0, 2], 1)
+    until(lambda: set(plait.attach(query).progress().plans.values()) == {"((a b) c)"}, query)
+    told["released"] = plait.attach(query).release()
+    told["move"] = plait.attach(query).move([0, 2], 1)
     query.stop()
     again = started(lambda: start(availableNow=True), has_ended)
-    told["processed"] = plait.progress(again).processed
-    told["total"] = plait.progress(again).total.results
+    told["processed"] = plait.attach(again).progress().processed
+    told["total"] = plait.attach(again).progress().total.results
 
     def to_table(checkpoint: str) -> Any:
         return asked(spark, folder).write_delta(
@@ -93,11 +94,11 @@ def steps(spark: SparkSession, folder: Path) -> dict[str, Any]:
         )
 
     delta = started(lambda: to_table("delta-check"), has_ended)
-    told["delta"] = plait.progress(delta).total.results
+    told["delta"] = plait.attach(delta).progress().total.results
     for checkpoint in ("delta-check", "another-check"):  # the first has nothing new to say
         started(partial(to_table, checkpoint), has_ended)
     told["refused"] = {
-        "local_session": refused(lambda: plait.local_session(1)),
+        "session": refused(lambda: plait.spark.session(1)),
         "column": refused(lambda: asked(spark, folder).where(F.col("a.k") == F.col("b.k"))),
         "other schema": refused(
             lambda: (
@@ -122,7 +123,7 @@ def elsewhere(spark: SparkSession, folder: Path) -> dict[str, Any]:
 
     def asked_to_migrate(query: Any) -> bool:
         if query.recentProgress and query.isActive:
-            told.setdefault("migrate", refused(lambda: plait.migrate(query, "((a b) c)")))
+            told.setdefault("migrate", refused(lambda: plait.attach(query).migrate("((a b) c)")))
         return has_ended(query)
 
     started(start, asked_to_migrate)
@@ -143,7 +144,7 @@ def until(holds: Callable[[], bool], query: Any) -> None:
     end = time.monotonic() + _LIMIT
     while not holds():
         if not query.isActive and not holds():
-            raise plait.why(query) or RuntimeError(str(query.exception()))
+            raise plait.attach(query).why() or RuntimeError(str(query.exception()))
         if time.monotonic() > end:
             raise TimeoutError(f"after {_LIMIT:g} s")
         time.sleep(0.2)
@@ -162,7 +163,7 @@ def started(start: Callable[[], Any], ready: Callable[[Any], bool]) -> Any:
             until(partial(ready, query), query)
             return query
         except (MissingRequirement, PySparkException) as error:
-            if not left or not isinstance(plait.why(error), MissingRequirement):
+            if not left or not isinstance(plait.spark.why(error), MissingRequirement):
                 raise
     raise AssertionError("the last try returns or raises")
 

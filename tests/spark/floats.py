@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+import plait
 from plait.query.dialect import Dialect
 from plait.query.evaluate import evaluate
 from plait.query.query import Field, Stream
 from plait.query.sql import parse_output
 from plait.spark.environment.java import writes_shortest
-from plait.spark.environment.session import local_session
 
 ORDINARY = [
     0.0, -0.0, 1.0, -1.0, 0.1, 0.2, 0.3, 0.7, 1.1, 2.5, 100.0, 123.456, 0.001, 0.002, 0.00123, 1e-4,
@@ -94,7 +94,7 @@ def _tried() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    spark = local_session(1, memory="1g", scratch=Path(sys.argv[1]))
+    spark = plait.spark.session(1, memory="1g", scratch=Path(sys.argv[1]))
     spark.sparkContext.setLogLevel("OFF")
     found = [d for kind in (np.float32, np.float64) for d in differences(spark, kind, 2000)]
     print(json.dumps({"shortest": writes_shortest(spark), "differences": found[:20]}))

@@ -18,10 +18,10 @@ from pyspark.sql import SparkSession
 from tests.spark.upgrading import base, start
 from tests.upgrade_cases import BATCHES, USUAL, rows
 
+import plait
 from plait.api.question import Join
 from plait.cli import main as plait_command
 from plait.errors import CheckpointMismatch
-from plait.spark.environment.session import local_session
 
 WRITTEN = "CAST({} * 4e22 AS STRING)"
 """Five of it are 2e23, which Java 17 writes with another digit than later ones."""
@@ -44,7 +44,7 @@ def texts(spark: SparkSession) -> dict[float, str]:
 
 def main(folder: Path, end: bool) -> None:
     """Go on."""
-    spark = local_session(2, memory="1g", scratch=folder / "scratch")
+    spark = plait.spark.session(2, memory="1g", scratch=folder / "scratch")
     question, checkpoint, refused = asked(spark, folder / "inputs"), folder / "checkpoint", ""
     try:
         question.to_df(checkpoint=checkpoint)

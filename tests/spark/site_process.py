@@ -14,13 +14,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.spark.feeds import AT, SAID, SLOW, placed_at
 
-from plait.spark.environment.session import local_session
+import plait
 
 
 def main(feeds: str, folder: str, site: str) -> None:
     """Run one site, or all, until somebody ends the process."""
     with tempfile.TemporaryDirectory() as scratch:
-        session = local_session(2, memory="1g", scratch=Path(scratch))
+        session = plait.spark.session(2, memory="1g", scratch=Path(scratch))
         streams = [s for name, here in AT.items() if site in (name, "all") for s in here]
         options: dict[str, Any] = {"statistics": SAID, "links": SLOW, "results": "bonn"}
         placed = placed_at(session, Path(feeds), streams, **options)

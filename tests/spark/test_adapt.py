@@ -74,7 +74,7 @@ def test_oracle_processors_adapt_on_their_own(spark: SparkSession, tmp_path: Pat
     assert {event.processor for event in moved} == {0, 1}, "each processor decides for itself"
     assert max(event.batch for event in moved) > 6, "the flip was noticed"
     assert list(replay(events)), "the log can be decided on again"
-    progress = plait.progress(query)
+    progress = plait.attach(query).progress()
     assert any(event.kind == "migrated" for event in progress.events)
     assert "is predicted to take" in str(progress)
     assert "(s0 (s1 s2))" not in progress.plans.values(), "the plan of the beginning is left"
@@ -87,6 +87,6 @@ def test_a_plan_that_is_given_is_kept(spark: SparkSession, tmp_path: Path) -> No
     writer: Any = frame.writeStream.format("noop").trigger(availableNow=True)
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
     query.awaitTermination()
-    progress = plait.progress(query)
+    progress = plait.attach(query).progress()
     assert set(progress.plans.values()) == {"((s0 s1) s2)"} and not progress.events
     assert QUERY.names == question.query.names

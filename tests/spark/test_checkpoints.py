@@ -80,7 +80,7 @@ def run(
 
     query = (
         asked.to_df(checkpoint=str(checkpoint), late=late)
-        .writeStream.foreachBatch(plait.each_batch(collect) if late else collect)
+        .writeStream.foreachBatch(plait.spark.each_batch(collect) if late else collect)
         .option("checkpointLocation", str(checkpoint))
         .trigger(availableNow=True)
         .start()
@@ -134,7 +134,7 @@ def test_oracle_goes_on_from_a_golden_checkpoint(
     before, everything = answer(asked, WRITTEN), answer(asked, BATCHES)
     assert found == everything - before
     assert before and found, "there is something to remember and something to find"
-    progress = plait.progress(query)
+    progress = plait.attach(query).progress()
     assert progress.processed == BATCHES, "counted on from the checkpoint"
     assert progress.total.results == everything.total()
     assert progress.total.rows == {"left": 9 * BATCHES, "right": 9 * BATCHES}
@@ -165,7 +165,7 @@ def test_oracle_goes_on_after_a_read_only_and_a_full_disk(
     _remount(small_disk, "ro")
     with pytest.raises(StreamingQueryException) as refused:
         run(question(spark, tmp_path, 2), checkpoint)
-    reason = plait.why(refused.value)
+    reason = plait.spark.why(refused.value)
     assert isinstance(reason, StorageError), refused.value
     _remount(small_disk, "rw")
 
@@ -175,7 +175,7 @@ def test_oracle_goes_on_after_a_read_only_and_a_full_disk(
             file.write(b"x" * 4096)
     with pytest.raises(StreamingQueryException) as full:
         run(question(spark, tmp_path, 2), checkpoint)
-    reason = plait.why(full.value)
+    reason = plait.spark.why(full.value)
     assert isinstance(reason, StorageError), full.value
     assert "No space left on device" in str(reason)
     filler.unlink()

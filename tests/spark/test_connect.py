@@ -137,7 +137,7 @@ def test_oracle_a_client_without_a_jvm_does_everything_with_a_query(
     later = write_streams(tmp_path / "later", range(2, 5), 2)
     told = _run(client, sys.executable, str(_CLIENT), str(tmp_path), "steps")
     assert not told["jvm"] and not told["py4j"]
-    assert told["check"], "plait.check finds nothing wrong"
+    assert told["check"], "plait.spark.doctor finds nothing wrong"
     assert told["epoch"] == 1 and told["released"] == 2 and told["move"] == 1
     answer = joined(first, later)
     assert answer.total() > 100
@@ -149,8 +149,8 @@ def test_oracle_a_client_without_a_jvm_does_everything_with_a_query(
     table = results_of(DeltaTable(str(tmp_path / "table")).to_pyarrow_table())
     assert table == answer + answer, "of two queries, neither takes the other's batches for its own"
     refused = told["refused"]
-    assert refused["local_session"].startswith("MissingRequirement: plait.local_session starts")
-    assert "SparkSession.builder.getOrCreate()" in refused["local_session"]
+    assert refused["session"].startswith("MissingRequirement: plait.spark.session starts")
+    assert "SparkSession.builder.getOrCreate()" in refused["session"]
     assert refused["column"].startswith("QueryError: a Column of Spark Connect cannot be read")
     assert refused["other schema"].startswith(f"TableMismatch: the Delta table {tmp_path}/table")
 

@@ -77,7 +77,7 @@ class Feed:
             _appear(self._where / name / f"{number:03}.parquet", table, number)
         self.fed += 1
         self.query.processAllAvailable()
-        return dict(plait.progress(self.query).plans)
+        return dict(plait.attach(self.query).progress().plans)
 
 
 def _appear(path: Path, table: pa.Table, number: int) -> None:
@@ -127,7 +127,7 @@ def test_a_query_re_plans_and_obeys_in_the_browser(
     console = None
     try:
         first = set(feed.batch().values())
-        console = plait.console(feed.query, control=True)
+        console = plait.attach(feed.query).console(control=True)
         base = console.url.partition("/?")[0]
 
         browser.get(base)
@@ -171,7 +171,7 @@ def test_a_query_re_plans_and_obeys_in_the_browser(
         until(lambda: "epoch 2" in shown(browser, "#asked")[0], "the driver has answered")
         feed.batch()
         until(lambda: "themselves" in shown(browser, "#held")[0], "it is released")
-        with closing(plait.metrics(feed.query, port=0)) as metrics:
+        with closing(plait.attach(feed.query).metrics(port=0)) as metrics:
             text = urllib.request.urlopen(metrics.url, timeout=10).read().decode()
             assert f'stream="s0"}} {1000 * feed.fed}' in text.replace(".0", "")
         complaints = [entry["message"] for entry in browser.get_log("browser")]

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 def told(query: StreamingQuery, said: Callable[[Progress], bool]) -> Progress:
     """The progress that says so; Spark tells it a moment after a batch is done."""
     until = time.monotonic() + 60
-    while not said(found := plait.progress(query)) and time.monotonic() < until:
+    while not said(found := plait.attach(query).progress()) and time.monotonic() < until:
         time.sleep(0.1)
     assert said(found), str(found)
     return found
@@ -44,7 +44,7 @@ def test_oracle_the_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     reports = folder / "reports" / str(query.id)
     try:
         query.processAllAvailable()
-        assert plait.migrate(query, SECOND) == 1
+        assert plait.attach(query).migrate(SECOND) == 1
         (folder / "epochs" / "000002.json").write_text('{"number": 2, "str')
         (folder / "epochs" / "000002.json~").write_text("a backup")
         (folder / "epochs" / "000003.json").mkdir()
@@ -60,14 +60,16 @@ def test_oracle_the_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
         reports.unlink()
         shutil.rmtree(folder / "events")
         (folder / "events").write_text("a file where the folder was")
-        assert plait.progress(query).unreported, "what was removed, and what could not be written"
+        assert plait.attach(query).progress().unreported, (
+            "what was removed, and what could not be written"
+        )
         arrive()
         query.processAllAvailable()
         found = told(query, lambda now: bool(now.total.unwritten))
         assert found.total.unwritten["reports"] in (2, 4, 6), "one of each processor and batch"
         assert f"could not be written: {reports}" in str(found)
         unwritten = found.total.unwritten
-        assert plait.migrate(query, THIRD) == 4
+        assert plait.attach(query).migrate(THIRD) == 4
         shutil.rmtree(reports)
         arrive()
         query.processAllAvailable()

@@ -6,7 +6,7 @@ must hold; never may results be lost or repeated:
 
     refused     to_df(checkpoint=...) raises one of Plait's errors; and without `checkpoint`, one of
                 the following holds, but for `UNTOLD`
-    explained   Spark fails, and plait.why says in a sentence what is damaged, and what to do
+    explained   Spark fails, and Running.why says in a sentence what is damaged, and what to do
     harmless    the results are exact
 
 A sample of the cases is run, by default ten. `PLAIT_DAMAGES=all` runs all of them, `PLAIT_SEED=x`
@@ -185,14 +185,14 @@ def judged(asked: Join, place: Path, whole: Whole, checkpoint: str | None) -> st
         assert checkpoint is not None and error.remedy and str(place) in str(error)
         return f"refused: {error.message}"
     except Exception as error:
-        cause = plait.why(error, str(place))
+        cause = plait.spark.why(error, str(place))
         assert cause is not None, f"Spark failed and nobody knows why: {error}"
         assert isinstance(cause, CheckpointDamaged | CheckpointMismatch) and ";" in str(cause)
         return f"explained: {cause}"
     every = sum({**whole.results, **results}.values(), Counter[Result]())
     expected = answer(asked, 4)
     assert every == expected, f"lost {expected - every}, repeated {every - expected}"
-    notes = plait.progress(query).notes
+    notes = plait.attach(query).progress().notes
     return "harmless" + "".join(f"; {note}" for _, note in notes[-1:])
 
 
@@ -216,7 +216,9 @@ def run(
             assert query.awaitTermination(600), "it hangs"
         except StreamingQueryException as error:
             patience -= 1
-            if patience < 0 or not isinstance(plait.why(error, str(place)), MissingRequirement):
+            if patience < 0 or not isinstance(
+                plait.spark.why(error, str(place)), MissingRequirement
+            ):
                 raise
         else:
             return results, query

@@ -151,7 +151,7 @@ def test_oracle_each_result_once_whatever_is_repeated_or_written_by_others(
     query = start_late(here.asked(), here, {"l_k": ["x"], "more": [1]})
     with pytest.raises(StreamingQueryException):
         query.awaitTermination()
-    found = plait.why(query)
+    found = plait.attach(query).why()
     assert isinstance(found, TableMismatch) and "no column 'more'" in str(found)
 
 
@@ -178,7 +178,7 @@ def test_a_table_older_than_the_checkpoint_is_refused(spark: SparkSession, tmp_p
         query = here.asked().write_delta(here.table, checkpoint=here.checkpoint, availableNow=True)
         with pytest.raises(StreamingQueryException):
             query.awaitTermination()
-        found = plait.why(query)
+        found = plait.attach(query).why()
         assert isinstance(found, CheckpointMismatch), was
         assert "but batch 4 was written to its table: it is older than the ch" in str(found)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import SparkSession
@@ -44,10 +43,8 @@ def test_the_tutorial(
     assert main([*made, "--out", str(tmp_path / "data")]) == 0
     text = re.sub(r'"(data/|tutorial-)', rf'"{tmp_path}/\1', code("tutorial.md"))
     text = text.replace('f"data/', f'f"{tmp_path}/data/')
-    session = SimpleNamespace(**{name: getattr(plait, name) for name in plait.__all__})
-    session.local_session = lambda: spark
-    text = text.replace("import plait\n", "")
-    names: dict[str, object] = {"plait": session}
+    monkeypatch.setattr(plait.spark, "session", lambda: spark, raising=False)
+    names: dict[str, object] = {}
     exec(compile(text, "tutorial.md", "exec"), names)
     told = capsys.readouterr().out
     found = re.search(r"([\d,]+) results in", told)

@@ -117,7 +117,7 @@ def test_a_join_of_joins_with_a_stream_that_is_idle(spark: SparkSession, tmp_pat
     expected = Counter((t, u) for t, k in pairs for u, j in rows[0] if k == j and abs(t - u) <= 1)
     found = spark.table("joined").selectExpr("unix_seconds(ts)", "unix_seconds(other)").collect()
     assert Counter(map(tuple, found)) == expected
-    before, after = plait.progress(running), plait.progress(running, "second")
+    before, after = plait.attach(running).progress(), plait.attach(running, "second").progress()
     assert before.total.results == len(pairs)
     assert after.total.rows == {"ab": len(pairs), "c": 8}
     assert after.total.results == expected.total()
@@ -144,6 +144,6 @@ def test_reports_that_travel_beside_the_results(
         .start()
     )
     running.awaitTermination()
-    found = plait.progress(running)
+    found = plait.attach(running).progress()
     assert found.processed == 2 and found.total.rows == {"a": 8, "b": 8}
     assert found.total.results == spark.table("observed").count() > 0

@@ -147,7 +147,7 @@ def test_a_checkpoint_of_another_query_is_refused(spark: SparkSession, tmp_path:
     other = asked(streams(spark, tmp_path / "in", batches)).within("3 seconds")
     with pytest.raises(StreamingQueryException) as refused:
         run(other.to_df(), tmp_path)
-    reason = plait.why(refused.value)
+    reason = plait.spark.why(refused.value)
     assert isinstance(reason, CheckpointMismatch)
     assert "bounds was all within 6 s and is now all within 3 s; tell the query" in str(reason)
     with pytest.warns(UserWarning, match="4 processors, but spark.sql.shuffle.partitions is 2"):
@@ -166,14 +166,14 @@ def test_oracle_the_session_keeps_its_number_of_partitions(
         asked(frames).to_df(processors=5, name="refused").selectExpr("1")
         asked(frames).to_df(plan="(trades quotes)", processors=5)
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
-    with plait.partitions(spark, 3) as count:
+    with plait.spark.partitions(spark, 3) as count:
         assert count == 3
         query = start(asked(frames).to_df(), tmp_path)
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
     query.awaitTermination()
     state = tmp_path / "checkpoint" / "state" / "0"
     assert sorted(p.name for p in state.iterdir() if p.name.isdigit()) == ["0", "1", "2"]
-    assert set(plait.progress(query).plans) == {0, 1, 2}
+    assert set(plait.attach(query).progress().plans) == {0, 1, 2}
     # It goes on with the number in the checkpoint, whatever the session says.
     question = asked(streams(spark, tmp_path / "in", batches))
     frame = question.to_df(processors=3, checkpoint=str(tmp_path / "checkpoint"))
@@ -191,11 +191,11 @@ def test_rows_set_aside_and_progress(spark: SparkSession, tmp_path: Path) -> Non
     found: list[pa.Table] = []
     aside: list[dict[str, Any]] = []
     shown: list[tuple[str, Progress]] = []
-    stop = plait.listen(spark, lambda name, progress: shown.append((name, progress)))
+    stop = plait.spark.listen(spark, lambda name, progress: shown.append((name, progress)))
     query = (
         question.to_df(late="rejected")
         .writeStream.foreachBatch(
-            plait.each_batch(
+            plait.spark.each_batch(
                 lambda rows, _: found.append(rows.toArrow()),
                 lambda rows, _: aside.extend(row.asDict(recursive=True) for row in rows.collect()),
                 column="rejected",
@@ -219,7 +219,7 @@ def test_rows_set_aside_and_progress(spark: SparkSession, tmp_path: Path) -> Non
     assert nulls and all(row["fees"]["venue"] is None for row in nulls)
     assert all(row["trades"] is None and row["event_time"] == row["fees"]["ts"] for row in nulls)
 
-    progress = plait.progress(query)
+    progress = plait.attach(query).progress()
     total = progress.total
     assert progress.processed == 3 and [batch.number for batch in progress.batches] == [0, 1, 2]
     assert total.results == expected.total()

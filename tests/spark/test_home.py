@@ -68,7 +68,7 @@ def test_a_default_session_streams_and_nothing_is_late_without_a_watermark(
         frame = question.to_df(checkpoint=tmp_path / "ckpt")
     assert plain.conf.get(STORE) == ROCKSDB
     query = finish(frame, tmp_path / "ckpt", "endless")
-    progress = plait.progress(query)
+    progress = plait.attach(query).progress()
     assert progress.total.results == 5 and not any(progress.total.late.values())
     assert any("has no watermark" in note for _, note in progress.notes)
     # Told a delay, rows are late; what an input came with is taken over.
@@ -84,19 +84,19 @@ def test_a_restart_takes_the_processors_of_its_checkpoint(
 ) -> None:
     """Regression: on a machine with other cores the checkpoint was refused."""
     a, b = [10, 11], [10, 12]
-    with plait.partitions(plain, 3):
+    with plait.spark.partitions(plain, 3):
         first = asked(plain, tmp_path, a, b).watermark("5 seconds")
         finish(first.to_df(checkpoint=tmp_path / "ckpt"), tmp_path / "ckpt", "before")
     again = asked(plain, tmp_path, [*a, 13], [*b, 14]).watermark("5 seconds")
-    with plait.partitions(plain, 5), warnings.catch_warnings():
+    with plait.spark.partitions(plain, 5), warnings.catch_warnings():
         warnings.simplefilter("error")
         frame = again.to_df(checkpoint=tmp_path / "ckpt")
         query = finish(frame, tmp_path / "ckpt", "after")
-    assert plait.progress(query).total.results == 9
-    assert len(plait.progress(query).plans) == 3
+    assert plait.attach(query).progress().total.results == 9
+    assert len(plait.attach(query).progress().plans) == 3
     # A restart without new rows shows what there was.
     idle = finish(frame, tmp_path / "ckpt", "idle")
-    assert plait.progress(idle).total.results == 9
+    assert plait.attach(idle).progress().total.results == 9
     with pytest.raises(CheckpointMismatch, match="processors was 3 and is now 4"):
         again.to_df(processors=4, checkpoint=str(tmp_path / "ckpt"))
     with pytest.raises(
@@ -109,7 +109,7 @@ def test_another_checkpoint_than_was_told_is_refused(plain: SparkSession, tmp_pa
     question = asked(plain, tmp_path, [10], [10]).watermark("1 second")
     with pytest.raises(StreamingQueryException) as refused:
         finish(question.to_df(checkpoint=tmp_path / "told"), tmp_path / "other", "elsewhere")
-    reason = plait.why(refused.value)
+    reason = plait.spark.why(refused.value)
     assert isinstance(reason, CheckpointMismatch)
     assert "but the query was started with another" in str(reason)
 
@@ -118,14 +118,14 @@ def test_progress_says_what_is_wrong_with_the_question(plain: SparkSession, tmp_
     question = asked(plain, tmp_path, [10], [10]).watermark("1 second")
     query = finish(question.to_df(name="prices"), tmp_path / "ckpt", "named")
     with pytest.raises(SourceError, match="has no join called 'price'; its joins are: 'prices'"):
-        plait.progress(query, "price")
+        plait.attach(query, "price").progress()
     with pytest.raises(SourceError, match="has no join without a name; its joins are: 'prices'"):
-        plait.progress(query)
+        plait.attach(query).progress()
     other = finish(stream(plain, tmp_path / "a", []), tmp_path / "plain", "noplait")
     with pytest.raises(SourceError, match="the query noplait has no join of Plait"):
-        plait.progress(other)
+        plait.attach(other).progress()
     both = question.to_df().union(question.to_df())
-    two = plait.progress(finish(both, tmp_path / "both", "two"))
+    two = plait.attach(finish(both, tmp_path / "both", "two")).progress()
     assert any("2 joins of the same name" in note for _, note in two.notes)
 
 
@@ -147,7 +147,7 @@ def test_awkward_columns(plain: SparkSession) -> None:
 
 
 def test_configure_is_explained_and_undone(plain: SparkSession) -> None:
-    with plait.configure(plain, processors=7) as done:
+    with plait.spark.configure(plain, processors=7) as done:
         assert plain.conf.get(STORE) == ROCKSDB
         assert plain.conf.get("spark.sql.shuffle.partitions") == "7"
         assert "(was org.apache" in str(done) and "one partition of the state" in str(done)
@@ -157,13 +157,13 @@ def test_configure_is_explained_and_undone(plain: SparkSession) -> None:
 
 
 def test_check_is_a_table_with_remedies(plain: SparkSession) -> None:
-    found = plait.check(plain)
+    found = plait.spark.doctor(plain)
     verdicts = {f.what: f.verdict for f in found.findings}
     assert found.ok and verdicts["Plait of the workers"] == "ok"
     assert verdicts["state store"] == "note" and verdicts["time zone"] == "ok"
     assert "to_df sets RocksDB" in str(found)
     plain.conf.set(STORE, "com.example.Store")
-    assert not plait.check(plain).ok
+    assert not plait.spark.doctor(plain).ok
     with pytest.raises(MissingRequirement, match=r"com\.example\.Store, but"):
         store_in_rocksdb(plain)
 

@@ -51,7 +51,7 @@ def test_json_values_are_rows_or_tell_what_is_wrong(spark: SparkSession) -> None
         b'{"s":"\xff"}': "no text in UTF-8",
         None: "no value",
     }
-    frame = plait.from_kafka(messages(spark, *good, *bad), SCHEMA, keep=["offset"])
+    frame = plait.spark.from_kafka(messages(spark, *good, *bad), SCHEMA, keep=["offset"])
     assert frame.columns == ["ts", "k", "p", "s", "offset", MARK]
     found = [row.asDict(recursive=True) for row in frame.collect()]
     for number, (row, wanted) in enumerate(zip(found, good.values(), strict=False)):
@@ -67,18 +67,18 @@ def test_json_values_are_rows_or_tell_what_is_wrong(spark: SparkSession) -> None
 def test_what_cannot_work_is_named(spark: SparkSession) -> None:
     frame = messages(spark, b"{}")
     with pytest.raises(SourceError, match="no column 'offset', as messages of Kafka have"):
-        plait.from_kafka(frame.drop("offset"), SCHEMA)
+        plait.spark.from_kafka(frame.drop("offset"), SCHEMA)
     with pytest.raises(UnknownColumn, match="no column 'partitions'; did you mean 'partition'"):
-        plait.from_kafka(frame, SCHEMA, keep=["partitions"])
+        plait.spark.from_kafka(frame, SCHEMA, keep=["partitions"])
     with pytest.raises(DuplicateName, match="values have a column 'key'"):
-        plait.from_kafka(frame, "key STRING", keep=["key"])
+        plait.spark.from_kafka(frame, "key STRING", keep=["key"])
     with pytest.raises(SourceError, match="no format 'jsn'; did you mean 'json'"):
         # A slip that types would notice.
-        plait.from_kafka(frame, SCHEMA, "jsn")  # type: ignore[arg-type]
+        plait.spark.from_kafka(frame, SCHEMA, "jsn")  # type: ignore[arg-type]
     with pytest.raises(SourceError, match="no schema of an Avro record"):
-        plait.from_kafka(frame, SCHEMA, "avro")
+        plait.spark.from_kafka(frame, SCHEMA, "avro")
     with pytest.raises(SourceError, match="writers are schemas of Avro"):
-        plait.from_kafka(frame, SCHEMA, writers={1: ""})
+        plait.spark.from_kafka(frame, SCHEMA, writers={1: ""})
 
 
 def ipc(*keys: int) -> bytes:
@@ -99,8 +99,10 @@ def test_a_join_counts_malformed_values_and_delivers_them_beside_the_results(
 ) -> None:
     """To Spark and to a Delta table; one stream is JSON, the other Arrow."""
     texts = [json.dumps({"ts": NOON, "k": k}).encode() for k in (1, 2, 3)]
-    a = plait.from_kafka(streamed(spark, tmp_path / "a", *texts, b"{", b"7"), "ts TIMESTAMP, k INT")
-    b = plait.from_kafka(
+    a = plait.spark.from_kafka(
+        streamed(spark, tmp_path / "a", *texts, b"{", b"7"), "ts TIMESTAMP, k INT"
+    )
+    b = plait.spark.from_kafka(
         streamed(spark, tmp_path / "b", ipc(1, 2, 2), b"junk"), "ts TIMESTAMP, k INT", "arrow"
     )
     asked = plait.join(a=a, b=b).on("k").within("1 second").watermark("1 second").select("a.k")
@@ -114,9 +116,9 @@ def test_a_join_counts_malformed_values_and_delivers_them_beside_the_results(
         .start()
     )
     query.awaitTermination()
-    total = plait.progress(query).total
+    total = plait.attach(query).progress().total
     assert total.malformed == {"a": 2, "b": 1} and total.rows == {"a": 5, "b": 4}
-    assert "2 values of a could not be read" in str(plait.progress(query))
+    assert "2 values of a could not be read" in str(plait.attach(query).progress())
     _check([row.asDict(recursive=True) for row in spark.table("beside").collect()])
     table = tmp_path / "table"
     asked.write_delta(

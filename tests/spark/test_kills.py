@@ -105,5 +105,5 @@ def test_oracle_killed_around_a_delta_table(tmp_path: Path) -> None:
     assert left, "the dead have left files behind, and nobody has seen them"
     for name in left:
         os.utime(out / name, (1, 1))
-    assert set(plait.vacuum(out)) == left
+    assert set(plait.spark.vacuum(out)) == left
     assert check(story) == (tally.results, [])

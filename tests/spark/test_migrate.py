@@ -43,7 +43,9 @@ def start(frame: DataFrame, where: Path) -> StreamingQuery:
 def progress(query: StreamingQuery, batches: int) -> Progress:
     """The progress after so many batches; Spark tells it a moment after it has done them."""
     until = time.monotonic() + 60
-    while (found := plait.progress(query)).processed < batches and time.monotonic() < until:
+    while (
+        found := plait.attach(query).progress()
+    ).processed < batches and time.monotonic() < until:
         time.sleep(0.1)
     return found
 
@@ -62,14 +64,14 @@ def test_oracle_plans_change_while_it_runs(spark: SparkSession, tmp_path: Path) 
     query = start(question.to_df(plan=FIRST, checkpoint=checkpoint), tmp_path)
     try:
         query.processAllAvailable()
-        assert plait.migrate(query, SECOND) == 1
+        assert plait.attach(query).migrate(SECOND) == 1
         for _ in range(2):
             arrive()
             query.processAllAvailable()
         found = progress(query, 3)
         assert set(found.plans.values()) == {SECOND} and set(found.epochs.values()) == {1}
         assert {m["status"] for _, m in found.migrations} == {"done"}
-        assert plait.migrate(query, THIRD, "parallel-track") == 2
+        assert plait.attach(query).migrate(THIRD, "parallel-track") == 2
         for _ in range(3):
             arrive()
             query.processAllAvailable()
@@ -79,15 +81,15 @@ def test_oracle_plans_change_while_it_runs(spark: SparkSession, tmp_path: Path) 
         assert tracks and {m["status"] for m in tracks} == {"done"}
         assert "by parallel track: done" in str(found)
         with pytest.raises(UnknownStream, match="news"):
-            plait.migrate(query, "((trades news) fees)")
+            plait.attach(query).migrate("((trades news) fees)")
         with pytest.raises(MigrationError, match=r"'moving'.*did you mean 'moving-state'"):
-            plait.migrate(query, FIRST, "moving")  # type: ignore[arg-type]  # wrong on purpose
+            plait.attach(query).migrate(FIRST, "moving")  # type: ignore[arg-type]  # wrong on purpose
         arrive()
         query.processAllAvailable()
     finally:
         query.stop()
     with pytest.raises(MigrationError, match="has stopped"):
-        plait.migrate(query, FIRST)
+        plait.attach(query).migrate(FIRST)
     again = start(asked(arrive()).to_df(plan=FIRST, checkpoint=checkpoint), tmp_path)
     try:
         arrive()
@@ -115,7 +117,7 @@ def test_oracle_a_restart_with_a_new_control_directory_obeys(
     query = start(question.to_df(), tmp_path)
     try:
         query.processAllAvailable()
-        assert [plait.migrate(query, plan) for plan in (SECOND, FIRST, SECOND)] == [1, 2, 3]
+        assert [plait.attach(query).migrate(plan) for plan in (SECOND, FIRST, SECOND)] == [1, 2, 3]
         arrive()
         query.processAllAvailable()
         found = progress(query, 2)
@@ -127,12 +129,12 @@ def test_oracle_a_restart_with_a_new_control_directory_obeys(
         again.processAllAvailable()
         found = progress(again, 3)
         assert set(found.plans.values()) == {SECOND} and not found.events, "it is still held"
-        assert plait.migrate(again, THIRD) == 4, "the number goes on from what was reported"
+        assert plait.attach(again).migrate(THIRD) == 4, "the number goes on from what was reported"
         arrive()
         again.processAllAvailable()
         found = progress(again, 4)
         assert set(found.plans.values()) == {THIRD} and set(found.epochs.values()) == {4}
-        assert plait.release(again) == 5
+        assert plait.attach(again).release() == 5
         for _ in range(2):
             arrive()
             again.processAllAvailable()

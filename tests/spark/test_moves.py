@@ -97,7 +97,7 @@ class Story:
             if holds():
                 return
             self.batch()
-        raise AssertionError(f"it never happened:\n{plait.progress(self.query)}")
+        raise AssertionError(f"it never happened:\n{plait.attach(self.query).progress()}")
 
     def until_at_rest(self) -> int:
         """As many batches as it takes until no move is under way."""
@@ -135,8 +135,8 @@ def test_oracle_the_manager_beside_a_query_empties_a_processor_and_fills_it_agai
         story.until(lambda: len(held()) == 1)
         [stays] = held()
         all_there = f"128 groups: 128 on processor {stays}"
-        story.until(lambda: all_there in str(plait.progress(story.query)))
-        found = plait.progress(story.query)
+        story.until(lambda: all_there in str(plait.attach(story.query).progress()))
+        found = plait.attach(story.query).progress()
         assert found.placement is not None and not found.placement.moves
         assert f"processor {1 - stays} to leave, 1 of 2 remain" in str(found)
         story.query.stop()
@@ -213,4 +213,4 @@ def test_oracle_groups_move_by_both_protocols_and_across_a_restart(
     story.query = story.start()
     with pytest.raises(Exception, match="tables between them are missing"):
         story.query.processAllAvailable()
-    assert isinstance(plait.why(story.query), CheckpointDamaged)
+    assert isinstance(plait.attach(story.query).why(), CheckpointDamaged)

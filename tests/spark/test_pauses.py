@@ -161,8 +161,8 @@ def test_oracle_a_delta_table(spark: SparkSession, tmp_path: Path) -> None:
     for empty in (True, False):
         story.batch(empty=empty)
     assert 3 <= len(story.ran()) < story.ended, "the two files of a batch may come in two"
-    assert plait.progress(query).batches[-1].number == story.ended
-    assert plait.progress(query).total.rows == {"l": 60, "r": 60}
+    assert plait.attach(query).progress().batches[-1].number == story.ended
+    assert plait.attach(query).progress().total.rows == {"l": 60, "r": 60}
     query.stop()
     story.check(DeltaTable(story.table).to_pyarrow_table())
 

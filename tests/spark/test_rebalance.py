@@ -139,7 +139,7 @@ def test_oracle_killed_while_the_state_is_divided(spark: SparkSession, tmp_path:
     untold = query.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
     with pytest.raises(Exception, match="UNFINISHED_REPARTITION"):
         untold.processAllAvailable()
-    assert "run plait rebalance again" in str(plait.why(untold))
+    assert "run plait rebalance again" in str(plait.attach(untold).why())
     again = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "has 3 partitions" in " ".join(again.stdout.split())
     assert (out / "_spark_metadata" / "2.compact").exists(), "as the query would have written it"

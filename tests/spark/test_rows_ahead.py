@@ -71,10 +71,14 @@ def test_oracle_a_row_of_the_year_9999(spark: SparkSession, tmp_path: Path) -> N
         fates = set_aside(asking, rows, clocks)
         for reason in (AHEAD, LATE):
             assert aside[reason] == counts(fates, reason).total(), (name, reason)
-        told = [note for _, note in plait.progress(query).notes if "ahead of all others" in note]
+        told = [
+            note
+            for _, note in plait.attach(query).progress().notes
+            if "ahead of all others" in note
+        ]
         if bound is None:
             assert aside[LATE] == 20 and aside[AHEAD] == 0
             assert "since then 20 of 20 rows of quotes were late" in told[0]
         else:
             assert aside[AHEAD] == 1 and aside[LATE] == 0 and not told
-            assert plait.progress(query).total.ahead == {"quotes": 1}
+            assert plait.attach(query).progress().total.ahead == {"quotes": 1}

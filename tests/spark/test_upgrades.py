@@ -124,7 +124,7 @@ def test_oracle_goes_on_with_another_question(
         query = start(cases[name][1](base(spark, inputs)), tmp_path / name)
         query.awaitTermination()
         results = found(tmp_path / name, range(SINCE, BATCHES))
-        total = plait.progress(query).total.results
+        total = plait.attach(query).progress().total.results
         assert total == found(tmp_path / name, range(BATCHES)).total(), name
         assert results == wanted(first_query, second_query), name
         assert results, name

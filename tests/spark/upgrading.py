@@ -24,7 +24,6 @@ from tests.upgrade_cases import CASES, SCHEMA, rows
 
 import plait
 from plait.api.question import Join
-from plait.spark.environment.session import local_session
 
 
 def write_inputs(where: Path, batches: Iterable[int]) -> None:
@@ -73,7 +72,7 @@ def main(folder: Path, names: Sequence[str]) -> None:
         waiting.release()
         time.sleep(3600)
 
-    spark = local_session(2, memory="1g", scratch=folder / "scratch")
+    spark = plait.spark.session(2, memory="1g", scratch=folder / "scratch")
     for number, name in enumerate(names):
         question, where = CASES[name][1](base(spark, folder / "inputs")), folder / name
         # Half of them die before any task has run, the others when only Spark's log is missing.

@@ -313,14 +313,14 @@ class _Runnable:
 
         With `late=True` (or a name) it has one more column, a struct that is null in results. In
         the other rows only it is set: a row of a stream that was late or lacked its event time or
-        key, and the reason. `plait.each_batch` tells them apart.
+        key, and the reason. `plait.spark.each_batch` tells them apart.
 
         With `checkpoint`, the location that the query will be started with, it is refused at once
         if it is no checkpoint or that of another query, instead of when the query runs. Where a
         query could go on with a question that has changed, the error says how: by `plait upgrade`
         on the command line, or with the code of this change as `upgrade`.
 
-        A join over the results of another join needs a `name`, for `plait.progress`.
+        A join over the results of another join needs a `name`, for `Running.progress`.
         """
         return self._frame(plan, processors, late, checkpoint, name, upgrade)
 
@@ -344,7 +344,7 @@ class _Runnable:
         Processors write the files of the table themselves, and for each batch the driver adds them
         to the table's log: no row of a result passes through Spark. The table is made if it is not
         there; one with another schema is refused. What is left of batches that failed is never
-        seen; `plait.vacuum` removes it.
+        seen; `plait.spark.vacuum` removes it.
 
         `trigger` is what Spark's `trigger` takes, and `query_name` what its `queryName` does; the
         other options are those of `to_df`. With `late`, rows that are set aside are in the table

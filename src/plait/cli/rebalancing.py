@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import plait
 from plait.cli.show import say
 from plait.errors import MissingRequirement
 
@@ -19,13 +20,12 @@ def rebalance(checkpoint: str, processors: int, output: str) -> None:
         raise MissingRequirement(problem, remedy="install a Java runtime, version 17 or 21")
     from plait.spark.balance.rebalance import checked_place
     from plait.spark.balance.rebalance import rebalance as divide
-    from plait.spark.environment.session import local_session
 
     checked_place(checkpoint)  # before Spark starts, which takes some seconds
     with tempfile.TemporaryDirectory(prefix="plait-rebalance-") as scratch:
         log = Path(scratch) / "spark.log"
         say("starting Spark ...")
-        session = local_session(name="plait rebalance", scratch=Path(scratch), log=log)
+        session = plait.spark.session(name="plait rebalance", scratch=Path(scratch), log=log)
         try:
             say(f"dividing the state into {processors} partitions ...")
             before, last = divide(

@@ -1,4 +1,4 @@
-"""`plait.console(query)` and `plait.metrics(query)`: for a query of this driver."""
+"""Serve the console and the metrics of a query of this driver."""
 
 from __future__ import annotations
 
@@ -21,15 +21,10 @@ if TYPE_CHECKING:
     from plait.dashboard.server import Console
 
 
-def console(query: Any, *, port: int = 0, control: bool = False) -> Console:
-    """Start the console of a running query, in the background; its `url` opens it.
-
-    It listens on this machine only, and the address has a token without which it answers nothing.
-    With `control`, plans can be asked for on its pages. `close()` ends it; the query does not
-    notice either way.
-    """
+def serve_console(query: Any, *, port: int = 0, control: bool = False) -> Console:
+    """Start the console of a running query in the background (`Running.console`)."""
     watchers = watchers_of(query, control=control)
-    with _installed("plait.console", "console"):
+    with _installed("the console", "console"):
         from plait.dashboard.server import Console
     return Console(watchers, port=port, control=control).start()
 
@@ -52,7 +47,7 @@ class MetricsServer:
     """An endpoint for Prometheus that runs; `close` ends it."""
 
     def __init__(self, watchers: list[Watching], port: int) -> None:
-        with _installed("plait.metrics", "metrics"):
+        with _installed("the endpoint for Prometheus", "metrics"):
             from prometheus_client import CollectorRegistry, make_wsgi_app
             from prometheus_client.exposition import ThreadingWSGIServer
 
@@ -68,7 +63,7 @@ class MetricsServer:
 
     @property
     def url(self) -> str:
-        """What Prometheus is to be told."""
+        """The address that Prometheus scrapes."""
         return f"http://127.0.0.1:{self.port}/metrics"
 
     def close(self) -> None:
@@ -81,11 +76,8 @@ class MetricsServer:
         return f"<metrics {self.url}>"
 
 
-def metrics(query: Any, *, port: int = 9108) -> MetricsServer:
-    """Serve the metrics of a running query for Prometheus, on this machine only.
-
-    They have numbers, and the names of streams and plans. `close()` ends it.
-    """
+def serve_metrics(query: Any, *, port: int = 9108) -> MetricsServer:
+    """Serve the metrics of a running query for Prometheus (`Running.metrics`)."""
     return MetricsServer(watchers_of(query), port)
 
 

@@ -7,7 +7,7 @@
     '{"version": 1, ...}'   a tree with its probe orders, as JSON text or as a dict
     a Join, Leaf, ...       a plan as a value
 
-`run`, `explain`, `to_df`, `plait.migrate`, the command line, the benchmarks and the experiments
+`run`, `explain`, `to_df`, `Running.migrate`, the command line, the benchmarks and the experiments
 all read plans here, so a text means the same wherever it is given. What the system itself writes
 and reads again (checkpoints, epochs, event logs) has one form only, and `plait.plan.serde` reads
 it directly.

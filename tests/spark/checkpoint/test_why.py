@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from plait.api.running import Running
 from plait.errors import (
     CheckpointDamaged,
     CheckpointMismatch,
@@ -31,7 +33,7 @@ SQLSTATE: XXKST"""
 
 
 class Query:
-    """What `why` asks of a streaming query."""
+    """What `Running.why` asks of a streaming query."""
 
     def __init__(self, error: Exception | None) -> None:
         self._error = error
@@ -50,8 +52,7 @@ class Query:
 )
 def test_errors_of_tasks_come_back(error: PlaitError) -> None:
     wrapped = RuntimeError(TRACE.format(error=f"plait.errors.{type(error).__name__}: {error}"))
-    for failed in (wrapped, Query(wrapped)):
-        found = why(failed)
+    for found in (why(wrapped), Running(cast(Any, Query(wrapped))).why()):
         assert type(found) is type(error)
         assert str(found) == str(error)
 
@@ -128,7 +129,7 @@ def _named(found: PlaitError) -> str:
 
 def test_what_is_not_known_is_not_guessed() -> None:
     assert why(RuntimeError("something else")) is None
-    assert why(Query(None)) is None
+    assert Running(cast(Any, Query(None))).why() is None
 
 
 def test_causes_are_searched() -> None:

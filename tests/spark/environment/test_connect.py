@@ -28,7 +28,7 @@ def test_what_starts_a_spark_of_its_own_is_refused_where_spark_is_elsewhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
-    refuse_remote("plait.local_session")
+    refuse_remote("plait.spark.session")
     monkeypatch.setenv("SPARK_REMOTE", "sc://far:15002")
     with pytest.raises(MissingRequirement, match=r"^plait rebalance starts .* at sc://far:15002;"):
         refuse_remote("plait rebalance")

@@ -1,4 +1,4 @@
-"""What `plait.check` says of workers that cannot run Plait."""
+"""What `plait.spark.doctor` says of workers that cannot run Plait."""
 
 from __future__ import annotations
 

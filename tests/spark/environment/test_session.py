@@ -1,4 +1,4 @@
-"""What a session of `local_session` gives its Python workers."""
+"""What `plait.spark.session` gives its Python workers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def look(batches):
     told = [sys.dont_write_bytecode, os.environ["SPARK_AUTH_SOCKET_TIMEOUT"]]
     yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)]})
 
-spark = plait.local_session(1, memory="512m")
+spark = plait.spark.session(1, memory="512m")
 [row] = spark.range(1).mapInArrow(look, "told string").collect()
 print(row[0])
-print([f.verdict for f in plait.check(spark).findings if f.what.startswith("bytecode")])
+print([f.verdict for f in plait.spark.doctor(spark).findings if f.what.startswith("bytecode")])
 spark.stop()
 """
 

@@ -80,7 +80,7 @@ class _Runner:
         from plait.spark.control.progress import reports_of
 
         reports = sorted(reports_of(progress), key=lambda r: r.processor)
-        balance = plait.progress(self.query).balance
+        balance = plait.attach(self.query).progress().balance
         fresh, self._told = [e for e in balance if e not in self._told], balance
         return Lap(
             number + 1,
@@ -137,7 +137,7 @@ def running_on_spark(
     """
     write_arrivals(tables, batch_seconds, scratch / "in")
     with waiting("Starting Spark ..."):
-        spark = plait.local_session(name="plait demo", scratch=scratch, log=scratch / "spark.log")
+        spark = plait.spark.session(name="plait demo", scratch=scratch, log=scratch / "spark.log")
     runners = []
     try:
         for name, ask in asks.items():

@@ -164,7 +164,7 @@ def watch_remote(place: str, *, control: bool = False) -> list[Watching]:
     if control:
         raise SourceError(
             f"{place} is in an object store, through which plans cannot be asked for",
-            remedy="leave control out, and call plait.migrate(query, plan) in its driver",
+            remedy="leave control out, and call plait.attach(query).migrate(plan) in its driver",
         )
     folder = make_private("plait-console-")
     atexit.register(remove_private, folder)

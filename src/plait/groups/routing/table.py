@@ -111,7 +111,7 @@ class Table:
         for move in self.under_way:
             if move.number == number:
                 return move
-        raise MoveError(f"no move {number} is under way", remedy="plait.progress shows the moves")
+        raise MoveError(f"no move {number} is under way", remedy="progress() shows the moves")
 
     def to_dict(self) -> dict[str, Any]:
         """In the types of JSON.

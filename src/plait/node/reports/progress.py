@@ -38,7 +38,7 @@ class Counted:
     filtered: Mapping[str, int] = field(default_factory=dict)
     """Rows that failed a condition on their own stream."""
     malformed: Mapping[str, int] = field(default_factory=dict)
-    """Values that could not be read as rows, such as messages of Kafka; see `plait.from_kafka`."""
+    """Kafka values that could not be decoded into rows; see `plait.spark.from_kafka`."""
     results: int = 0
     routed: Mapping[int, int] = field(default_factory=dict)
     """Rows that each processor got, copies included."""

@@ -166,17 +166,7 @@ def move(
     spread: str | None = None,
     name: str | None = None,
 ) -> int:
-    """Move partition groups of a running query to another processor; the number of the move.
-
-    By MSLB their rows are moved; by PTLB new rows go to both processors until the old ones have
-    expired. With several processors in `to`, the rows of the stream `spread` are divided among
-    them, and those of the other streams go to all. `plait.progress(query)` shows how it stands. No
-    result is lost or repeated. If the query has several joins, `name` is the one that was given to
-    `to_df`. What is refused changes nothing.
-
-    It ends by itself. Where groups are balanced, these may move on later; `balance(False)` leaves
-    them where they are.
-    """
+    """Move partition groups to other processors (`Running.move`); return the move's number."""
     join = running(query, name, "its groups cannot move")
     stream = None if spread is None else join.query.index(spread)
     moves = Moves(join.routing, join.control, str(query.id))

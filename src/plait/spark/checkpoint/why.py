@@ -7,7 +7,6 @@ takes it out again, and knows those failures of Spark itself whose cause is not 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from plait import errors
 from plait.errors import (
@@ -77,7 +76,7 @@ _KNOWN: tuple[tuple[str, type[PlaitError], str, str], ...] = (
         MissingRequirement,
         "Spark's Python workers did not start in time: the machine is too busy",
         "start the query again when there is room: it goes on from the last batch; "
-        "plait.check(spark) says whether workers could start faster",
+        "plait.spark.doctor(spark) says whether workers could start faster",
     ),
 )
 
@@ -107,20 +106,22 @@ _LOCATIONS = (
 )
 
 
-def why(failed: Any, checkpoint: str | None = None) -> PlaitError | None:
-    """The cause of a failed query, if Plait knows it.
+def why(error: BaseException, checkpoint: str | None = None) -> PlaitError | None:
+    """Find the cause of an exception of Spark: the error of Plait behind it, or None.
 
-    Give it the query, or the exception that ended it: `raise plait.why(query) or error`. If Spark
-    could not read the checkpoint, its files are looked through; where Spark does not say where it
-    is, give its location too.
+        except PySparkException as error:
+            raise plait.spark.why(error) or error
+
+    If Spark could not read the checkpoint, its files are searched for damage; where Spark does not
+    say where the checkpoint is, give its location. `plait.attach(query).why()` asks the same of a
+    query.
 
     >>> why(RuntimeError("...\\nplait.errors.SourceError: no rows; look\\n at java..."))
     SourceError('no rows; look')
     >>> why(RuntimeError("java.io.IOException: No space left on device"))
     StorageError('the disk refused what a batch had to write: java.io.IOException: No space ...
     """
-    error = failed.exception() if hasattr(failed, "exception") else failed
-    if error is None or isinstance(error, PlaitError):
+    if isinstance(error, PlaitError):
         return error
     text = _text(error)
     if raised := _RAISED.search(text):

@@ -55,8 +55,8 @@ def register(join: RegisteredJoin) -> None:
         called = "no name" if join.name is None else f"the name {join.name!r}"
         warnings.warn(
             f"another join was made for the same checkpoint with {called}: if both are in one "
-            "query, plait.progress and plait.migrate cannot tell them apart; give each a name of "
-            "its own: to_df(name='...')",
+            "query, plait.attach(query) cannot tell them apart; give each a name of its own: "
+            "to_df(name='...')",
             stacklevel=2,
         )
     _REGISTERED.append(join)
@@ -84,15 +84,7 @@ def migrate(
     *,
     name: str | None = None,
 ) -> int:
-    """Let a running query go on with another plan, from the next batch on; the epoch's number.
-
-    Every processor does so at the beginning of a batch; one that is still in the middle of a
-    migration, when it has ended it. `plait.progress(query)` shows the epoch and the plan of each,
-    and what its migration took. No result is lost or repeated. If the query has several joins,
-    `name` is the one that was given to `to_df`. What is refused changes nothing.
-
-    From then on the plan stays, whatever happens to the streams, until `release` is called.
-    """
+    """Change a running query to another plan (`Running.migrate`); return the epoch's number."""
     join = running(query, name, f"it cannot go on with {plan}")
     return pin(join, str(query.id), plan, strategy)
 
@@ -103,7 +95,7 @@ def pin(join: RegisteredJoin, query: str, plan: Given, strategy: Strategy | Lite
 
     if plan is None:
         raise MigrationError(
-            "no plan is given", remedy="give one; plait.release lets the processors choose"
+            "no plan is given", remedy="give one; release() lets the processors choose"
         )
     wanted = read_plan(join.query, plan)
     if not isinstance(wanted, Join | Leaf):
@@ -116,10 +108,7 @@ def pin(join: RegisteredJoin, query: str, plan: Given, strategy: Strategy | Lite
 
 
 def release(query: StreamingQuery, *, name: str | None = None) -> int:
-    """Let the processors of a running query choose their plans again; the epoch's number.
-
-    They do from the beginning, unless `to_df` was given a plan; `migrate` ends it.
-    """
+    """Let processors choose their plans again (`Running.release`); return the epoch's number."""
     join = running(query, name, "its plans cannot change")
     return unpin(join, str(query.id))
 

@@ -33,12 +33,7 @@ _DECISIONS = 20
 
 
 def progress(query: StreamingQuery, name: str | None = None) -> Progress:
-    """How a running or finished query is doing: totals, and the batches that Spark remembers.
-
-    If the query has several joins, `name` is the one that was given to `to_df`. After a restart
-    without new rows it is as the last batch before left it. A query without a join of that name
-    is refused, as soon as that can be told.
-    """
+    """Return totals and the batches that Spark remembers of a query (`Running.progress`)."""
     batches, notes = [], []
     events = list(query.recentProgress)
     for event in events:
@@ -169,7 +164,11 @@ class ProgressListener(StreamingQueryListener):
 def listen(
     session: SparkSession, show: Callable[[str, Progress], None], name: str | None = None
 ) -> Callable[[], None]:
-    """Call a function with the progress of each batch; returns what ends it.
+    """Call a function with the name of the query and its progress after each batch.
+
+    Call what is returned to stop it.
+
+        stop = plait.spark.listen(spark, lambda name, progress: print(name, progress.total.results))
 
     `name` is that of the joins to listen to, if they were given one with `to_df`. A client of Spark
     Connect listens in a thread that keeps its process alive until it is ended.

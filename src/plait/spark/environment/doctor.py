@@ -1,4 +1,4 @@
-"""Everything that could go wrong on a Spark session, looked at beforehand, as a table.
+"""Check everything that could go wrong on a Spark session, and print it as a table.
 
 Each line is a fact with a verdict: `ok`, `note` (it works, but read this) or `wrong` (queries will
 fail), and what to do about it. Facts about the workers come from a small job that runs there.
@@ -44,7 +44,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What `plait.check` found; print it for the table."""
+    """What `plait.spark.doctor` found; print it for the table."""
 
     findings: tuple[Finding, ...]
 
@@ -66,16 +66,23 @@ class Findings:
     __repr__ = __str__
 
 
-def check(session: SparkSession) -> Findings:
-    """Look at everything on which queries of Plait in this session depend; `print` what it returns.
+def doctor(session: SparkSession | None = None) -> Findings:
+    """Check everything that queries of Plait in this session need; print what it returns.
 
-    It runs one small job, to see the Python and the Plait of the workers.
+        print(plait.spark.doctor(spark))
+
+    It runs one small job, to see the Python and the Plait of the workers. Without a session it
+    checks whether one can start here: the Python packages, and Java, which it lets Spark find as
+    `provide_java` does.
     """
     return Findings(tuple(_findings(session)))
 
 
-def _findings(session: SparkSession) -> Iterator[Finding]:
+def _findings(session: SparkSession | None) -> Iterator[Finding]:
     yield _tried("packages here", "they fit", check_packages)
+    if session is None:
+        yield _tried("Java", "it fits", provide_java)
+        return
     yield _tried("Spark", session.version, lambda: check_spark(session.version))
     if is_connect(session):
         yield Finding("Java", "ok", "on the server")
@@ -103,7 +110,7 @@ def _store(found: str) -> Finding:
             "state store",
             "note",
             "Spark's default",
-            "to_df sets RocksDB; plait.configure(spark) too",
+            "to_df sets RocksDB; plait.spark.configure(spark) too",
         )
     return Finding("state store", "wrong", found, f"set {STORE} to {ROCKSDB}")
 
@@ -120,7 +127,7 @@ def _partitions(session: SparkSession) -> Finding:
     said = f"{found} for {cores} tasks at once"
     if found != SPARKS_DEFAULT:
         return Finding("partitions", "ok", said)
-    remedy = f"start queries inside `with plait.partitions(spark, {cores}):`"
+    remedy = f"start queries inside `with plait.spark.partitions(spark, {cores}):`"
     return Finding("partitions", "note", f"{said} (Spark's default)", remedy)
 
 

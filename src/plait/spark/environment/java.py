@@ -78,7 +78,7 @@ class Java:
 def provide_java() -> str:
     """Let sessions that this process starts from now on find a Java; the value of its JAVA_HOME.
 
-        plait.provide_java()
+        plait.spark.provide_java()
         spark = SparkSession.builder.getOrCreate()
 
     An installed Java of version 17 or newer is preferred, in JAVA_HOME or on the PATH. Otherwise

@@ -31,9 +31,9 @@ SPARKS_DEFAULT = 200
 
 @contextmanager
 def partitions(session: SparkSession, count: int | None = None) -> Iterator[int]:
-    """While this lasts, queries begin with so many processors; one per core of the cluster if None.
+    """Start queries with `count` processors within a `with` block; by default one per core.
 
-        with plait.partitions(spark, 8):
+        with plait.spark.partitions(spark, 8):
             query = q.to_df().writeStream.format(...).start()
 
     Afterwards the session's setting is what it was. A query that goes on from a checkpoint keeps
@@ -111,7 +111,7 @@ def warn_of_partitions(session: SparkSession, processors: int) -> None:
     )
     warnings.warn(
         f"the join has {processors} processors, but {SETTING} is {found}: {cost}, for as long as "
-        f"the checkpoint lives; start the query inside `with plait.partitions(spark, "
+        f"the checkpoint lives; start the query inside `with plait.spark.partitions(spark, "
         f"{processors}):`, or set it to {processors}",
         stacklevel=2,
     )

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable
 
 from plait.errors import MissingRequirement
-from plait.spark.environment.java import provide_java
 
 NEEDED = {
     "pyspark": ((4, 3), None, "results may be wrong or lost before 4.3 (SPARK-57003)"),
@@ -64,15 +63,6 @@ def check_spark(running: str) -> None:
             f"this session runs on Spark {running}, but must run on {_dotted(first)} or newer",
             remedy="connect to a newer Spark, or upgrade the cluster",
         )
-
-
-def check_environment() -> None:
-    """Refuse an environment in which a Spark session cannot start or run Plait.
-
-    It also lets Spark find a Java, as `plait.provide_java` does.
-    """
-    check_packages()
-    provide_java()
 
 
 def version(text: str) -> tuple[int, ...]:

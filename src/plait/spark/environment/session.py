@@ -51,7 +51,7 @@ _PRIVATE: Mapping[str, str] = {
 """Nothing listens beyond this machine, and nothing draws on the terminal."""
 
 
-def local_session(
+def session(
     cores: int | None = None,
     *,
     name: str = "plait",
@@ -60,15 +60,15 @@ def local_session(
     log: Path | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A session in this process with one processor per core; all cores unless said otherwise.
+    """Start a local Spark session with one processor per core; all cores unless said otherwise.
 
-        spark = plait.local_session()
+        spark = plait.spark.session()
 
     Where no Java is installed it runs on the one that comes with `plait[java]`. Temporary files go
     to `scratch`, what Spark has to say goes to the file `log` and not to the terminal, and
     `settings` override everything else.
     """
-    refuse_remote("plait.local_session")
+    refuse_remote("plait.spark.session")
     provide_java()
     count = cores or os.cpu_count() or 1
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -88,9 +88,9 @@ def local_session(
     for key, value in {**chosen, **(settings or {})}.items():
         builder = builder.config(key, value)
     with _errors_to(log):
-        session: SparkSession = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR" if log is None else "WARN")
-    return session
+        started: SparkSession = builder.getOrCreate()
+    started.sparkContext.setLogLevel("ERROR" if log is None else "WARN")
+    return started
 
 
 @contextmanager

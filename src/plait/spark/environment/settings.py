@@ -49,7 +49,7 @@ REASONS: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingChange:
     """One setting: what it was (None if it had no value), what it is now, and why."""
 
     setting: str
@@ -59,11 +59,11 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Configured:
+class SettingChanges:
     """What `configure` changed; print it to see it, `undo` it, or let `with` undo it."""
 
     session: SparkSession
-    changes: tuple[Change, ...]
+    changes: tuple[SettingChange, ...]
 
     def undo(self) -> None:
         """Set everything back to what it was."""
@@ -73,7 +73,7 @@ class Configured:
             else:
                 self.session.conf.set(change.setting, change.before)
 
-    def __enter__(self) -> Configured:
+    def __enter__(self) -> SettingChanges:
         return self
 
     def __exit__(self, *failure: object) -> None:
@@ -90,11 +90,11 @@ class Configured:
     __repr__ = __str__
 
 
-def configure(session: SparkSession, *, processors: int | None = None) -> Configured:
-    """Give a running session the settings that suit Plait, for all queries started in it.
+def configure(session: SparkSession, *, processors: int | None = None) -> SettingChanges:
+    """Apply the settings that suit Plait to a running session, for all queries started in it.
 
-        print(plait.configure(spark))            # what was changed, and why
-        with plait.configure(spark, processors=8):
+        print(plait.spark.configure(spark))            # what was changed, and why
+        with plait.spark.configure(spark, processors=8):
             query = q.to_df().writeStream.format(...).start()
 
     What it returns says what was changed and can undo it. The number of partitions is changed only
@@ -106,11 +106,11 @@ def configure(session: SparkSession, *, processors: int | None = None) -> Config
         count = processors or parallelism(session)
         wanted[PARTITIONS] = (str(count), "one partition of the state for each processor")
     changes = tuple(
-        Change(setting, before, value, why)
+        SettingChange(setting, before, value, why)
         for setting, (value, why) in wanted.items()
         if (before := session.conf.get(setting, None)) != value
     )
-    done = Configured(session, changes)
+    done = SettingChanges(session, changes)
     try:
         for change in changes:
             session.conf.set(change.setting, change.now)
@@ -128,7 +128,7 @@ def store_in_rocksdb(session: SparkSession) -> None:
     if found != SPARKS_STORE:
         raise MissingRequirement(
             f"{STORE} is {found}, but transformWithState works with RocksDB only",
-            remedy=f"set it to {ROCKSDB}, or call plait.configure(spark)",
+            remedy=f"set it to {ROCKSDB}, or call plait.spark.configure(spark)",
         )
     session.conf.set(STORE, ROCKSDB)
     LOG.info("%s is %s from now on: Plait's queries need it", STORE, ROCKSDB)

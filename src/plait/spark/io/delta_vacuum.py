@@ -28,7 +28,7 @@ def vacuum(
 ) -> list[str]:
     """Remove the files of batches that failed from the folder of a Delta table; their names.
 
-        plait.vacuum("/data/matches", "2 days")
+        plait.spark.vacuum("/data/matches", "2 days")
 
     Only files that `write_delta` wrote and that no version of the table names are removed, once
     they are older than `older_than`; no batch may take longer than that. With `dry_run` they are

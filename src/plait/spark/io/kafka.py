@@ -42,7 +42,7 @@ def from_kafka(
     """The values of Kafka's messages as columns, malformed ones set aside.
 
         messages = spark.readStream.format("kafka")....load()
-        trades = plait.from_kafka(messages, "ts TIMESTAMP, sym STRING, price DOUBLE")
+        trades = plait.spark.from_kafka(messages, "ts TIMESTAMP, sym STRING, price DOUBLE")
 
     `schema` is a schema of Spark, for JSON objects and for Arrow (each value an IPC stream of
     record batches), or for Avro the JSON of a record. `keep` names columns of the source that rows
@@ -56,7 +56,7 @@ def from_kafka(
     A column that a value lacks is null, and what a value has beyond the schema is left out. A value
     that cannot be read, or has a column of another type, becomes a row of nulls whose column
     `_malformed` tells where it is, what it is and what is wrong. Joins of Plait do not join such
-    rows: they are counted in `plait.progress`, and come with `to_df(late=True)`.
+    rows: they are counted in `Running.progress`, and come with `to_df(late=True)`.
     """
     columns = set(frame.columns)
     if missing := [name for name in PLACE if name not in columns]:

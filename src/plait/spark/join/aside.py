@@ -186,30 +186,55 @@ def nested(frame: DataFrame, query: Query, name: str, malformed: bool = False) -
 def each_batch(
     results: EachBatch | None = None, late: EachBatch | None = None, *, column: str = LATE_COLUMN
 ) -> EachBatch:
-    """A function for `foreachBatch` that hands results and late rows to two others.
+    """Return a function for `foreachBatch` that passes results and late rows to two others.
 
-        q.to_df(late=True).writeStream.foreachBatch(plait.each_batch(results=..., late=...))
+        both = plait.spark.each_batch(results=..., late=...)
+        q.to_df(late=True).writeStream.foreachBatch(both)
 
-    Each gets a DataFrame and the number of the batch. The batch is computed once. As always with
-    `foreachBatch`, a batch that is repeated after a failure has the same number.
+    Each gets a DataFrame, as `split_late` returns it, and the number of the batch. The batch is
+    computed once. As always with `foreachBatch`, a batch that is repeated after a failure has the
+    same number.
     """
 
     def split(frame: DataFrame, number: int) -> None:
-        if column not in frame.columns:
-            raise SourceError(
-                f"these rows have no column {column!r} with what was set aside",
-                remedy="build them with to_df(late=True)",
-            )
+        joined, set_aside = split_late(frame, column)
         frame.persist()
         try:
             if results is not None:
-                results(frame.where(F.col(column).isNull()).drop(column), number)
+                results(joined, number)
             if late is not None:
-                late(frame.where(F.col(column).isNotNull()).select(f"{column}.*"), number)
+                late(set_aside, number)
         finally:
             frame.unpersist()
 
     return split
+
+
+def split_late(frame: DataFrame, column: str = LATE_COLUMN) -> tuple[DataFrame, DataFrame]:
+    """Split what `to_df(late=True)` returned into two DataFrames: the results and the late rows.
+
+        results, late = plait.spark.split_late(q.to_df(late=True))
+
+    Results have the columns of the query. Late rows have the members of the struct `column`: the
+    stream, the reason, the event time, and a struct per stream with the row itself.
+
+    It takes a static DataFrame, or a batch inside `foreachBatch`; `each_batch` calls it for each.
+    A streaming DataFrame is refused: Spark would run two queries over it, with batches of their
+    own, and what is late depends on the batches.
+    """
+    if column not in frame.columns:
+        raise SourceError(
+            f"these rows have no column {column!r} with what was set aside",
+            remedy="build them with to_df(late=True)",
+        )
+    if frame.isStreaming:
+        raise SourceError(
+            "a streaming DataFrame cannot be split: each half would be a query of its own",
+            remedy="use writeStream.foreachBatch(plait.spark.each_batch(results=..., late=...))",
+        )
+    aside = F.col(_quoted(column))
+    results = frame.where(aside.isNull()).drop(column)
+    return results, frame.where(aside.isNotNull()).select(f"{_quoted(column)}.*")
 
 
 def _flat(stream: int, column: str) -> str:

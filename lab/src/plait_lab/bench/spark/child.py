@@ -26,7 +26,6 @@ from plait.groups.routing.table import initial
 from plait.spark.balance.moves import moves_of
 from plait.spark.control.directory import Control
 from plait.spark.control.progress import reports_of
-from plait.spark.environment.session import local_session
 from plait.tuning import USUAL
 from plait_lab.bench.spark.job import FIRST_WARM, Job, tell
 from plait_lab.bench.spark.native import native_join
@@ -42,7 +41,7 @@ _LOOK = 0.2
 def main(path: Path) -> None:
     """Do the job in a file."""
     job = Job.read(path)
-    spark = local_session(
+    spark = plait.spark.session(
         job.cores,
         name=job.system,
         memory=job.memory,
@@ -70,7 +69,7 @@ def _run(spark: SparkSession, job: Job) -> None:
         time.sleep(_LOOK)
         told = _tell_batches(spark, query, told, job, sums)
         if not migrated and told >= job.migrate_after and query.isActive:
-            migrated = bool(plait.migrate(query, job.migrate_to, cast(Any, job.strategy)))
+            migrated = bool(plait.attach(query).migrate(job.migrate_to, cast(Any, job.strategy)))
         if not moved and told >= job.move_after and query.isActive:
             _move(query, job)
             moved = True
@@ -147,7 +146,7 @@ def _from_kafka(spark: SparkSession, job: Job, number: int) -> DataFrame:
         .load()
     )
     columns = ", ".join(f"{name} BIGINT" for name in (*job.keys[number], "ts", "v"))
-    rows = plait.from_kafka(messages, columns).withColumn("ts", F.timestamp_micros("ts"))
+    rows = plait.spark.from_kafka(messages, columns).withColumn("ts", F.timestamp_micros("ts"))
     return rows if job.system == "plait" else rows.drop(MARK)
 
 
