@@ -12,7 +12,7 @@ import pytest
 
 import plait
 from plait.tuning import USUAL, Tuning
-from plait_lab.laws.tunings import NAMES, drawn_tuning
+from plait_lab.laws.strategies.tunings import NAMES, drawn_tuning
 
 SOURCE = Path(plait.__file__).parent
 HOSTED = ("kernels", "engine", "adapt", "groups", "node", "sites", "machine", "local", "spark")

@@ -2,8 +2,8 @@
 
 A constant that switches behaviour at 32,768 rows hides its mistakes from every small test. So all
 such sizes are fields of one value, which is handed down from whoever hosts an engine to the kernels
-below it, and the laws draw them at random, down to 1 (`plait_lab.laws.tunings`). A test looks
-for numbers in the modules that are not among them (`tests/test_tuning.py`).
+below it, and the laws draw them at random, down to 1 (`plait_lab.laws.strategies.tunings`). A test
+looks for numbers in the modules that are not among them (`tests/test_tuning.py`).
 """
 
 from __future__ import annotations

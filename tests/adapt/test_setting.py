@@ -10,7 +10,7 @@ from plait.adapt.policy import PlanPolicy
 from plait.adapt.setting import Setting
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
-from plait_lab.laws.policies import Lies
+from plait_lab.laws.strategies.policies import Lies
 
 SETTING = Setting(QUERY, PlanPolicy(), Budget(), DEFAULT)
 

@@ -18,7 +18,7 @@ import pytest
 
 import plait
 from plait.spark.environment.java import provide_java
-from plait_lab.torture.spark import sink_files
+from plait_lab.torture.spark.campaign import sink_files
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")

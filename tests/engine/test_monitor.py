@@ -7,7 +7,7 @@ from plait.local.host import LocalRun
 from plait.plan.jtree import parse_shape
 from plait.plan.routed import Eddies
 from plait.testing.examples import clique
-from plait_lab.laws.lagging import lagging_history
+from plait_lab.laws.strategies.lagging import lagging_history
 
 HISTORY = lagging_history(clique(3), batches=8, rows=4, seed=2)
 OLD, NEW = (parse_shape(HISTORY.query, shape) for shape in ("((a b) c)", "(a (b c))"))

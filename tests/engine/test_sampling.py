@@ -31,7 +31,7 @@ from plait.query.query import Field, Query, Stream, make_query
 from plait.spark.arena.engines import Arena, Places
 from plait.testing.examples import chain
 from plait.testing.oracle.answer import oracle
-from plait_lab.laws.histories import History, cases
+from plait_lab.laws.strategies.histories import History, cases
 
 Row = tuple[int, str, int, int | None]
 """Event time, the keys x and y, and a value."""

@@ -16,7 +16,7 @@ from plait.kernels.jit import Ints
 from plait.kernels.ring import ids_of
 from plait.kernels.window import Window
 from plait.tuning import USUAL, Tuning
-from plait_lab.laws.tunings import TUNINGS
+from plait_lab.laws.strategies.tunings import TUNINGS
 
 FAR = 2**62
 FIRST_IDS = (0, 0xFFFF_FF80, 0xFFFF_FFFF)

@@ -22,7 +22,7 @@ from plait.testing.oracle.duck import count_and_checksum
 from plait.testing.streams.generate import generate
 from plait.testing.streams.specs import Burst, Key, Payload, StreamSpec
 from plait_lab.exhaustive.plans import sample_plan
-from plait_lab.laws.tunings import drawn_tuning
+from plait_lab.laws.strategies.tunings import drawn_tuning
 from plait_lab.workloads.feeds import batches
 
 SECOND = 1_000_000

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait_lab.laws.histories import History, cases, crowds
 from plait_lab.laws.hosts import HOSTS, assert_lawful_on
+from plait_lab.laws.strategies.histories import History, cases, crowds
 
 
 @pytest.mark.slow

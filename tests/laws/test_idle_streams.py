@@ -15,8 +15,8 @@ from plait.plan.jtree import mjoin
 from plait.query.query import Query
 from plait.testing.oracle.answer import Result, event_times, multiset, oracle
 from plait_lab.laws.checks import difference
-from plait_lab.laws.histories import History, Row, crowds
 from plait_lab.laws.processors import Cluster
+from plait_lab.laws.strategies.histories import History, Row, crowds
 
 SECOND = 1_000
 

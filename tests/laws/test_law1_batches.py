@@ -21,7 +21,7 @@ from plait.query.query import Field, Output, Query, Stream, make_query
 from plait.testing.oracle.answer import oracle, split_late
 from plait.tuning import Tuning
 from plait_lab.laws.checks import Late, assert_lawful
-from plait_lab.laws.histories import History, Row, cases, crowds
+from plait_lab.laws.strategies.histories import History, Row, cases, crowds
 
 pytestmark = pytest.mark.slow
 

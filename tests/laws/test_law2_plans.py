@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from plait_lab.exhaustive.plans import all_plans, sample_plan
 from plait_lab.laws.checks import assert_lawful, expected
-from plait_lab.laws.histories import History, cases, crowds
+from plait_lab.laws.strategies.histories import History, cases, crowds
 
 COLLIDING = st.sampled_from((64, 0))
 

@@ -16,7 +16,7 @@ from plait.testing.oracle.answer import Result, multiset
 from plait_lab.engine.lemma import PurgeByLemma
 from plait_lab.exhaustive.plans import all_plans, sample_plan
 from plait_lab.laws.checks import assert_lawful, difference, expected
-from plait_lab.laws.histories import History, cases, crowds
+from plait_lab.laws.strategies.histories import History, cases, crowds
 
 pytestmark = pytest.mark.slow
 

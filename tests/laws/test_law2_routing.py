@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plait.plan.routed import POLICIES, Eddies, Routed, Teddies
 from plait_lab.laws.checks import assert_lawful, expected
-from plait_lab.laws.histories import History, cases, crowds
+from plait_lab.laws.strategies.histories import History, cases, crowds
 
 SEEDS = st.integers(0, 10**6)
 SIZES = (1, 2, 3, 7, 1 << 16)

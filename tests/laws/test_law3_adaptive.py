@@ -23,10 +23,10 @@ from plait.testing.oracle.answer import Result, multiset, oracle, split_late
 from plait.tuning import Tuning
 from plait_lab.exhaustive.plans import sample_plan
 from plait_lab.laws.checks import difference, expected
-from plait_lab.laws.histories import History, cases, churns, crowds
-from plait_lab.laws.lagging import lagging_history
-from plait_lab.laws.policies import Lies, eager
 from plait_lab.laws.processors import Cluster
+from plait_lab.laws.strategies.histories import History, cases, churns, crowds
+from plait_lab.laws.strategies.lagging import lagging_history
+from plait_lab.laws.strategies.policies import Lies, eager
 
 pytestmark = pytest.mark.slow
 

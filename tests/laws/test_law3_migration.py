@@ -33,9 +33,9 @@ from plait.testing.examples import chain, clique, cycle, star
 from plait.testing.oracle.answer import Result, multiset, oracle, split_late
 from plait_lab.exhaustive.plans import all_plans, sample_plan
 from plait_lab.laws.checks import difference, expected
-from plait_lab.laws.histories import History, cases, crowds
-from plait_lab.laws.lagging import lagging_history
 from plait_lab.laws.processors import Cluster
+from plait_lab.laws.strategies.histories import History, cases, crowds
+from plait_lab.laws.strategies.lagging import lagging_history
 
 pytestmark = pytest.mark.slow
 

@@ -28,9 +28,9 @@ from plait.testing.oracle.answer import multiset
 from plait_lab.engine.lemma import PurgeByLemma
 from plait_lab.exhaustive.plans import sample_plan
 from plait_lab.laws.checks import difference
-from plait_lab.laws.histories import History, Row, cases, crowds
 from plait_lab.laws.hosts import HostAnswer, definition
-from plait_lab.laws.tunings import drawn_tuning
+from plait_lab.laws.strategies.histories import History, Row, cases, crowds
+from plait_lab.laws.strategies.tunings import drawn_tuning
 from plait_lab.virtual.cluster import ClusterSetting, VirtualCluster
 from plait_lab.virtual.gates import Gate, by_hash
 from plait_lab.virtual.machines import Link, Machine

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from plait.testing.oracle.answer import multiset
 from plait_lab.exhaustive.plans import sample_plan
 from plait_lab.laws.checks import difference
-from plait_lab.laws.drawn_moves import Restless
-from plait_lab.laws.histories import History, Row, cases, crowds
 from plait_lab.laws.hosts import HostAnswer, any_plan, definition, with_pauses
-from plait_lab.laws.policies import Lies, eager
 from plait_lab.laws.processors import Cluster
-from plait_lab.laws.tunings import drawn_tuning
+from plait_lab.laws.strategies.histories import History, Row, cases, crowds
+from plait_lab.laws.strategies.moves import Restless
+from plait_lab.laws.strategies.policies import Lies, eager
+from plait_lab.laws.strategies.tunings import drawn_tuning
 from plait_lab.workloads.keyed import keyed_query
 
 pytestmark = pytest.mark.slow

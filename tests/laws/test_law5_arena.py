@@ -35,9 +35,9 @@ from plait.testing.examples import SECOND
 from plait.testing.oracle.answer import Result, multiset, oracle, split_late
 from plait_lab.exhaustive.plans import sample_plan
 from plait_lab.laws.checks import difference
-from plait_lab.laws.histories import History, cases, crowds
 from plait_lab.laws.processors import Cluster
-from plait_lab.laws.tunings import drawn_tuning
+from plait_lab.laws.strategies.histories import History, cases, crowds
+from plait_lab.laws.strategies.tunings import drawn_tuning
 
 pytestmark = pytest.mark.slow
 

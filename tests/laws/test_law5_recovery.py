@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plait.node.durable.store import Engines, OwnEngines
 from plait.spark.arena.engines import Arena, Places
 from plait_lab.laws.checks import assert_lawful_on_processors
-from plait_lab.laws.histories import History, cases, crowds
+from plait_lab.laws.strategies.histories import History, cases, crowds
 
 pytestmark = pytest.mark.slow
 

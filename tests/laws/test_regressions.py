@@ -20,8 +20,8 @@ from plait.query.query import Field, Stream, make_query
 from plait.testing.examples import keyed
 from plait.tuning import Tuning
 from plait_lab.laws.checks import assert_lawful
-from plait_lab.laws.histories import History, Row
 from plait_lab.laws.processors import Cluster
+from plait_lab.laws.strategies.histories import History, Row
 
 
 def _row(ts: int) -> Row:

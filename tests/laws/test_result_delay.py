@@ -12,7 +12,7 @@ from plait.errors import WindowError
 from plait.local.host import LocalRun
 from plait.query.expr import Column
 from plait.query.query import Output
-from plait_lab.laws.histories import History, cases
+from plait_lab.laws.strategies.histories import History, cases
 
 
 @pytest.mark.slow

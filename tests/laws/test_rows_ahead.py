@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from plait.local.host import LocalRun
 from plait.testing.oracle.answer import Result, multiset, oracle, split_late
 from plait.testing.oracle.fates import AHEAD, LATE, counts, set_aside
-from plait_lab.laws.histories import History, crowds
 from plait_lab.laws.hosts import any_plan
 from plait_lab.laws.processors import Cluster
+from plait_lab.laws.strategies.histories import History, crowds
 
 pytestmark = pytest.mark.slow
 

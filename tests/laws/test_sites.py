@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.sites.planner.policy import UpdateWay
-from plait_lab.laws.histories import History, cases, churns, crowds
 from plait_lab.laws.site_world import assert_lawful_at_sites, marched, tied
+from plait_lab.laws.strategies.histories import History, cases, churns, crowds
 
 SEEDS = st.integers(0, 2**32)
 

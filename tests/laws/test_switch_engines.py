@@ -17,7 +17,7 @@ from plait.plan.routed import POLICIES, Eddies, Plan, Teddies
 from plait.testing.oracle.answer import Result, multiset
 from plait_lab.exhaustive.plans import sample_plan
 from plait_lab.laws.checks import difference, expected
-from plait_lab.laws.histories import History, cases, crowds
+from plait_lab.laws.strategies.histories import History, cases, crowds
 
 pytestmark = pytest.mark.slow
 

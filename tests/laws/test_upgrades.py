@@ -19,9 +19,9 @@ from plait.query.expr import Column
 from plait.query.query import Output, Query
 from plait.testing.oracle.answer import Result, multiset
 from plait_lab.laws.checks import difference
-from plait_lab.laws.histories import History, cases
 from plait_lab.laws.hosts import any_plan
 from plait_lab.laws.processors import Cluster
+from plait_lab.laws.strategies.histories import History, cases
 from plait_lab.laws.upgrades import answers
 
 pytestmark = pytest.mark.slow

@@ -22,7 +22,7 @@ from plait.plan.jtree import parse_shape
 from plait.plan.routed import Teddies
 from plait.testing.examples import clique
 from plait.testing.oracle.answer import Result, multiset
-from plait_lab.laws.policies import eager
+from plait_lab.laws.strategies.policies import eager
 
 QUERY = clique(3)
 TREE, OTHER = parse_shape(QUERY, "((a b) c)"), parse_shape(QUERY, "(a (b c))")

@@ -9,7 +9,7 @@ from plait.optimize.budget import Budget
 from plait.optimize.choose import choose
 from plait.optimize.search.candidate import Joins
 from plait.optimize.search.pareto import pareto_finder
-from plait_lab.experiments.qualified_settings import draw
+from plait_lab.experiments.qualified.settings import draw
 
 
 @pytest.mark.slow

@@ -24,8 +24,8 @@ from plait.query.serde import query_from_dict, query_to_dict
 from plait.query.sql import parse_query
 from plait.query.values.functions import FUNCTIONS
 from plait.testing.examples import trades_quotes_news
-from plait_lab.laws.histories import cases, crowds
-from plait_lab.laws.queries import plain_queries, queries
+from plait_lab.laws.strategies.histories import cases, crowds
+from plait_lab.laws.strategies.queries import plain_queries, queries
 
 Data = dict[str, Any]
 

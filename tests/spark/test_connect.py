@@ -25,7 +25,7 @@ from tests.spark.three_streams import joined, results_of, write_streams
 
 import plait
 from plait.spark.environment.java import provide_java
-from plait_lab.torture.spark import sink_files
+from plait_lab.torture.spark.campaign import sink_files
 
 pytestmark = [
     pytest.mark.integration,

@@ -21,7 +21,7 @@ from plait.api.question import Join
 from plait.errors import CheckpointMismatch, SourceError, TableMismatch
 from plait.testing.oracle.answer import Result, multiset, oracle, split_late
 from plait.testing.oracle.fates import LATE, NULL_KEY, set_aside
-from plait_lab.torture.spark import table_files
+from plait_lab.torture.spark.campaign import table_files
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

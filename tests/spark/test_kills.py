@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 import plait
-from plait_lab.torture.killpoints import CLUSTER, LOCAL, POINTS, Order, Orders
-from plait_lab.torture.spark import Driver, check, run_story, table_files
-from plait_lab.torture.spark_rounds import Story, random_story
+from plait_lab.torture.spark.campaign import Driver, check, run_story, table_files
+from plait_lab.torture.spark.killpoints import CLUSTER, LOCAL, POINTS, Order, Orders
+from plait_lab.torture.spark.rounds import Story, random_story
 from plait_lab.torture.tally import Tally
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]

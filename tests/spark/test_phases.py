@@ -13,10 +13,10 @@ import pytest
 from plait.query.bounds import Bounds
 from plait.query.expr import Column
 from plait.query.query import Output
-from plait_lab.torture.killpoints import LOCAL, POINTS, SITE_POINTS, Order
-from plait_lab.torture.spark import Driver, run_story
-from plait_lab.torture.spark_rounds import Phase, Story, random_story
-from plait_lab.torture.spark_sites import MODULE, random_site_story, run_site_story
+from plait_lab.torture.spark.campaign import Driver, run_story
+from plait_lab.torture.spark.killpoints import LOCAL, POINTS, SITE_POINTS, Order
+from plait_lab.torture.spark.rounds import Phase, Story, random_story
+from plait_lab.torture.spark.sites import MODULE, random_site_story, run_site_story
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

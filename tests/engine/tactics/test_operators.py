@@ -10,7 +10,7 @@ from plait.engine.tactics.parallel_track import ParallelTrack
 from plait.local.host import LocalRun
 from plait.plan.jtree import parse_shape
 from plait.testing.examples import clique
-from plait_lab.laws.lagging import lagging_history
+from plait_lab.laws.strategies.lagging import lagging_history
 
 HISTORY = lagging_history(clique(4), batches=8, rows=4, seed=5)
 PLANS = [parse_shape(HISTORY.query, s) for s in ("(((a b) c) d)", "((a b) (c d))")]

@@ -16,7 +16,7 @@ from plait.query.expr import Call, Column
 from plait.query.query import make_query
 from plait.tuning import Tuning
 from plait_lab.bench import registry
-from plait_lab.experiments.teddies import three_way
+from plait_lab.experiments.teddies.figures import three_way
 from plait_lab.workloads.keyed import keyed_query, keyed_tables
 
 ROWS, KEYS = 60, 7

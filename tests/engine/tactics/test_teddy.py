@@ -22,7 +22,7 @@ from plait.query.expr import Call, Column
 from plait.query.query import Field, Query, Stream, make_query
 from plait.testing.examples import chain, clique
 from plait.tuning import USUAL, Tuning
-from plait_lab.laws.histories import History, crowds
+from plait_lab.laws.strategies.histories import History, crowds
 
 
 def packet(blocks: Sequence[int], earliest: int = 0) -> TuplePacket:

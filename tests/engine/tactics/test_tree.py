@@ -27,7 +27,7 @@ from plait.query.expr import Call, Column
 from plait.query.query import Field, Output, Query, Stream, make_query
 from plait.tuning import Tuning
 from plait_lab.exhaustive.plans import all_plans, sample_plan
-from plait_lab.laws.histories import History, cases
+from plait_lab.laws.strategies.histories import History, cases
 
 SHAPES = ("(a b c)", "((a b) c)", "(a (b c))", "((a c) b)")
 WINDOW = 20

@@ -9,10 +9,10 @@ import pytest
 import typer
 
 from plait.errors import PlaitError
-from plait_lab.bench.comparisons import Smaller
-from plait_lab.bench.report import Report, Series, by_paper, by_project
 from plait_lab.cli import measuring
 from plait_lab.experiments import registry
+from plait_lab.reporting.comparisons import Smaller
+from plait_lab.reporting.report import Report, Series, by_paper, by_project
 
 
 def register(monkeypatch: pytest.MonkeyPatch, ours: Smaller) -> None:

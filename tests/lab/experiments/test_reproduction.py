@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from plait.errors import PlaitError
-from plait_lab.bench.comparisons import Same, Smaller
-from plait_lab.bench.report import Report, by_paper, by_project
 from plait_lab.experiments import registry
 from plait_lab.experiments.items import ITEMS, PAPERS
 from plait_lab.experiments.reproduction import file_name, page, read_figures, summary
+from plait_lab.reporting.comparisons import Same, Smaller
+from plait_lab.reporting.report import Report, by_paper, by_project
 
 TESTS = Path(__file__).parents[2]
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from plait_lab.bench.comparisons import Falls, Smaller
 from plait_lab.experiments import registry
+from plait_lab.reporting.comparisons import Falls, Smaller
 
 _SHORT = {"seconds": "14", "start": "5", "slices": "6", "seeds": "1"}
 _CLUSTER = {"machines": "3", "groups": "6", "seeds": "1", "slices": "6"}
@@ -51,7 +51,7 @@ SMALL: dict[str, dict[str, str]] = {
 }  # fmt: skip
 """Settings with which an experiment takes a moment; one that is not listed runs as it is.
 
-`dcape/spark` takes minutes on Spark; `test_dcape_spark.py` reverses its runs.
+`dcape/spark` takes minutes on Spark; `dcape/test_on_spark.py` reverses its runs.
 """
 
 

@@ -13,8 +13,8 @@ from plait.query.query import Query
 from plait.testing.examples import clique
 from plait.testing.oracle.answer import oracle, split_late
 from plait.testing.oracle.fates import LATE
-from plait_lab.laws.drawn_questions import drawn_questions
-from plait_lab.laws.histories import Batch
+from plait_lab.laws.strategies.histories import Batch
+from plait_lab.laws.strategies.questions import drawn_questions
 from plait_lab.laws.upgrades import Answer, Asked, full_answers, phases_of
 
 SECOND = 1_000_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from plait_lab.torture.killpoints import LOCAL
-from plait_lab.torture.spark_rounds import Story, random_story
+from plait_lab.torture.spark.killpoints import LOCAL
+from plait_lab.torture.spark.rounds import Story, random_story
 
 
 def story_with(folder: Path, needed: Callable[[Story], bool]) -> Story:

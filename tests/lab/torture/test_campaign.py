@@ -12,7 +12,8 @@ import pytest
 from plait.errors import PlaitError
 from plait.local.host import LocalRun
 from plait.testing.oracle.answer import Result, multiset
-from plait_lab.laws import drawn_questions, site_world
+from plait_lab.laws import site_world
+from plait_lab.laws.strategies import questions as drawn_questions
 from plait_lab.torture import local, simulated, small
 from plait_lab.torture.campaign import campaign, repeat, shrunk
 from plait_lab.torture.cases import ASPECTS, Case

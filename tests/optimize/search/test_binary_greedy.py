@@ -10,7 +10,7 @@ from plait.optimize.search.binary_dp import binary_dp
 from plait.optimize.search.binary_greedy import binary_greedy, by_pairs, one_by_one
 from plait.optimize.search.candidate import inner
 from plait.plan.jtree import check_plan
-from plait_lab.experiments.qualified_settings import draw
+from plait_lab.experiments.qualified.settings import draw
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from plait.optimize.search.candidate import inner
 from plait.optimize.search.layer_one import best_binary
 from plait.optimize.search.local_search import local_search, neighbours
 from plait.plan.jtree import check_plan
-from plait_lab.experiments.qualified_settings import draw
+from plait_lab.experiments.qualified.settings import draw
 
 
 def test_neighbours_differ_by_one_state() -> None:

@@ -10,7 +10,7 @@ from plait.optimize.budget import Budget
 from plait.optimize.search.candidate import Joins
 from plait.optimize.search.jtree_finder import jtree_finder
 from plait.optimize.search.pareto import pareto_finder
-from plait_lab.experiments.qualified_settings import draw
+from plait_lab.experiments.qualified.settings import draw
 
 
 def _frontier(points: list[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -9,7 +9,7 @@ from plait.optimize.search.candidate import inner
 from plait.optimize.search.layer_one import best_binary
 from plait.optimize.search.state_removal import ratio, removals, state_removal
 from plait.plan.jtree import check_plan
-from plait_lab.experiments.qualified_settings import draw
+from plait_lab.experiments.qualified.settings import draw
 
 
 def test_each_removal_takes_exactly_one_state_away() -> None:

@@ -9,7 +9,7 @@ from plait.optimize.search.candidate import Joins, inner
 from plait.optimize.search.state_selection import edges, merge, state_selection
 from plait.plan.jtree import check_plan
 from plait.testing.models import long_chain_model
-from plait_lab.experiments.qualified_settings import draw
+from plait_lab.experiments.qualified.settings import draw
 
 
 def test_edges_are_counted_in_the_probe_orders() -> None:

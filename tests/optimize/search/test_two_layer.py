@@ -14,7 +14,7 @@ from plait.optimize.search.pareto import pareto_finder
 from plait.optimize.search.two_layer import two_layer
 from plait.plan.jtree import check_plan
 from plait.testing.models import long_chain_model
-from plait_lab.experiments.qualified_settings import draw
+from plait_lab.experiments.qualified.settings import draw
 
 
 @pytest.mark.slow

@@ -1,4 +1,7 @@
-"""The two-phase switch-over, event by event. All interleavings: test_exploring_sites."""
+"""The two-phase switch-over, event by event.
+
+`tests/lab/laws/exploring/test_switch_overs.py` tries all interleavings.
+"""
 
 from __future__ import annotations
 

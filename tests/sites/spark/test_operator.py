@@ -27,10 +27,10 @@ from plait.sites.spark.mail import ASIDE, MAIL, RESULTS, box_of
 from plait.sites.spark.mailboxes import REPORTS
 from plait.sites.spark.operator import ORDER, PACKET, ROWS, SiteOperator
 from plait.testing.oracle.answer import multiset
-from plait_lab.laws.histories import History, cases, crowds
 from plait_lab.laws.hosts import definition
 from plait_lab.laws.processors import MemoryStore
 from plait_lab.laws.site_world import drawn_jep, drawn_sites
+from plait_lab.laws.strategies.histories import History, cases, crowds
 
 DAYS = 30 * 86_400_000_000
 QUESTION = "question"

@@ -23,7 +23,7 @@ from plait.testing.oracle.duck import (
     duck_result,
     duck_sql,
 )
-from plait_lab.laws.histories import History, cases, crowds, stream_table
+from plait_lab.laws.strategies.histories import History, cases, crowds, stream_table
 
 
 def _agree(history: History) -> None:

@@ -20,7 +20,7 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 
 from plait.errors import PlaitError
-from plait_lab.bench.report import Note, Report, at_most
+from plait_lab.reporting.report import Note, Report, at_most
 from plait_lab.workloads.checkpoints import ID, LongRun
 
 _PAGES = ("/", "/?span=all", "/decisions", "/processors", "/metrics")

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from plait.local.host import LocalRun
 from plait.query.query import Query
-from plait_lab.bench.report import Note, spread
+from plait_lab.reporting.report import Note, spread
 
 Batches = Sequence[Mapping[str, pa.Table]]
 Maker = Callable[[], LocalRun]

@@ -31,8 +31,8 @@ from plait.optimize.model import Model, Operations
 from plait.optimize.search.candidate import Joins
 from plait.optimize.search.layer_one import best_binary
 from plait.plan.jtree import Node, mjoin
-from plait_lab.bench.report import Claim, Note, Report, Series, at_most
 from plait_lab.exhaustive.plans import sample_plan
+from plait_lab.reporting.report import Claim, Note, Report, Series, at_most
 from plait_lab.workloads.stationary import StationarySetting, random_setting
 
 _KINDS = ("inserts", "deletes", "probes", "visits", "matches")

@@ -21,7 +21,7 @@ from plait.kernels.jit import Positions
 from plait.local.host import LocalRun
 from plait.plan.routed import POLICIES, Eddies
 from plait.query.query import Query
-from plait_lab.bench.report import Note, Report, Series, at_least, equal, ratio_spread, spread
+from plait_lab.reporting.report import Note, Report, Series, at_least, equal, ratio_spread, spread
 from plait_lab.workloads.keyed import keyed_query, keyed_tables
 
 _FASTER = {"lottery": 10.0, "random": 10.0, "ordered": 3.0}

@@ -30,8 +30,8 @@ from plait.plan.migration import Migration, ResultOrder
 from plait.plan.text import read_tree
 from plait.query.query import Query
 from plait.testing.oracle.checksum import checksum
-from plait_lab.bench.report import Note, Report, Series, at_most, equal, ratio_spread, spread
 from plait_lab.bench.spark.pauses import pauses_on_spark
+from plait_lab.reporting.report import Note, Report, Series, at_most, equal, ratio_spread, spread
 from plait_lab.workloads.keyed import RATE, keyed_query, keyed_tables
 
 _KEYS = [["k1"], ["k1", "k2"], ["k2"]]

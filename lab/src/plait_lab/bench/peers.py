@@ -11,7 +11,7 @@ import pyarrow as pa
 from plait.local.host import LocalRun
 from plait.query.query import Query
 from plait.testing.oracle.checksum import checksum
-from plait_lab.bench.report import Claim, Note, Report, at_most, equal, ratio_spread, spread
+from plait_lab.reporting.report import Claim, Note, Report, at_most, equal, ratio_spread, spread
 
 DUCKDB_THREADS = 2
 

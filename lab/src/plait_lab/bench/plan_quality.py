@@ -23,8 +23,8 @@ from plait.optimize.model import Model
 from plait.optimize.search.candidate import Candidate, Joins
 from plait.plan.jtree import Join, Node
 from plait_lab.bench.cost_model import cut
-from plait_lab.bench.report import Note, Report, Series, at_most
 from plait_lab.exhaustive.plans import all_shapes
+from plait_lab.reporting.report import Note, Report, Series, at_most
 from plait_lab.workloads.stationary import StationarySetting, random_setting
 
 _WITHIN = 1.25

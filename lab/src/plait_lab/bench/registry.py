@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from plait_lab.bench.catalogue import Catalogue
+from plait_lab.reporting.catalogue import Catalogue
 
 BENCHMARKS = Catalogue(
     "benchmark",
@@ -23,10 +23,10 @@ BENCHMARKS = Catalogue(
         "cost-model": "plait_lab.bench.cost_model:cost_model",
         "eddies-decision": "plait_lab.bench.eddies_decision:eddies_decision",
         "kafka-latency": "plait_lab.bench.spark.kafka_latency:kafka_latency",
-        "kernel-ingest": "plait_lab.bench.kernel_peers:ingest",
-        "kernel-output": "plait_lab.bench.kernel_peers:output",
-        "kernel-ways": "plait_lab.bench.kernel_ways:ways",
-        "kernel-window-scaling": "plait_lab.bench.kernel_scaling:window_scaling",
+        "kernel-ingest": "plait_lab.bench.kernel.peers:ingest",
+        "kernel-output": "plait_lab.bench.kernel.peers:output",
+        "kernel-ways": "plait_lab.bench.kernel.ways:ways",
+        "kernel-window-scaling": "plait_lab.bench.kernel.scaling:window_scaling",
         "migrate-pause": "plait_lab.bench.migrate_pause:migrate_pause",
         "move-pause": "plait_lab.bench.spark.moves:move_pause",
         "peers-chain": "plait_lab.bench.spark.peers:chain",

@@ -18,9 +18,9 @@ import numpy as np
 from plait.sites.planner.cost import SiteSetting, StreamStatistics, jep_cost
 from plait.sites.planner.greedy import greedy
 from plait.sites.plans.plan import SiteLink, fully_connected
-from plait_lab.bench.plot_sites import draw_replan
-from plait_lab.bench.report import Note, Report, Series, at_least, at_most
 from plait_lab.exhaustive.site_plans import exhaustive
+from plait_lab.reporting.plot_sites import draw_replan
+from plait_lab.reporting.report import Note, Report, Series, at_least, at_most
 from plait_lab.workloads.site_settings import random_site_setting
 
 _MEDIAN = 1.5

@@ -18,8 +18,8 @@ from plait.engine.tactics.routed import RoutedTactic
 from plait.local.host import LocalRun
 from plait.plan.routed import POLICIES, Plan, Teddies
 from plait.query.query import Query
-from plait_lab.bench.report import Note, Report, at_most, equal, spread
 from plait_lab.exhaustive.plans import all_plans
+from plait_lab.reporting.report import Note, Report, at_most, equal, spread
 from plait_lab.workloads.keyed import keyed_query, keyed_tables
 
 _LIMIT = 1.5

@@ -17,8 +17,8 @@ from plait.node.durable.store import Engines
 from plait.plan.routed import Plan
 from plait.testing.oracle.answer import Result, multiset, oracle, split_late
 from plait.testing.oracle.fates import FILTERED, LATE, NO_TIME, NULL_KEY, counts, set_aside
-from plait_lab.laws.histories import History, stream_table
 from plait_lab.laws.hosts import definition, run_on_processors
+from plait_lab.laws.strategies.histories import History, stream_table
 
 Late = dict[str, Counter[Result]]
 

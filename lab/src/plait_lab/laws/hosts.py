@@ -24,8 +24,8 @@ from plait.query.query import Query
 from plait.testing.oracle.answer import Result, Rows, multiset, oracle, split_late
 from plait.testing.oracle.fates import FILTERED, LATE, NO_TIME, NULL_KEY, counts, set_aside
 from plait_lab.exhaustive.plans import sample_plan
-from plait_lab.laws.histories import History, stream_table
 from plait_lab.laws.processors import Cluster
+from plait_lab.laws.strategies.histories import History, stream_table
 from plait_lab.virtual.host import VirtualRun
 
 

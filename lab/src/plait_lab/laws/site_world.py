@@ -37,9 +37,9 @@ from plait.sites.site.site import Site
 from plait.testing.examples import clique
 from plait.testing.oracle.answer import multiset
 from plait_lab.laws.checks import difference
-from plait_lab.laws.histories import Batch, History
 from plait_lab.laws.hosts import HostAnswer, definition
 from plait_lab.laws.processors import MemoryStore
+from plait_lab.laws.strategies.histories import Batch, History
 
 _ROUNDS = 20_000
 """Rounds of steps after which a world that is not quiet never will be."""

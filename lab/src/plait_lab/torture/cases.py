@@ -29,7 +29,7 @@ from plait.query.query import Field, Output, Query, Stream, make_query
 from plait.testing.streams.generate import generate
 from plait.testing.streams.specs import Burst, Key, Payload, StreamSpec
 from plait.tuning import USUAL, Tuning
-from plait_lab.laws.tunings import drawn_tuning
+from plait_lab.laws.strategies.tunings import drawn_tuning
 from plait_lab.workloads.feeds import batches
 
 ASPECTS = (

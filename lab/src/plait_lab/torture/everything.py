@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from plait_lab.torture import campaign, spark, spark_sites
+from plait_lab.torture import campaign
 from plait_lab.torture.campaign import MOST_ROWS, Failure
-from plait_lab.torture.killpoints import CLUSTER, LOCAL, MASTERS
+from plait_lab.torture.spark import campaign as spark
+from plait_lab.torture.spark import sites as spark_sites
+from plait_lab.torture.spark.killpoints import CLUSTER, LOCAL, MASTERS
 from plait_lab.torture.tally import Tally
 
 Say = Callable[[str], None]

@@ -20,7 +20,7 @@ from plait.testing.oracle.answer import multiset, oracle
 from plait.testing.oracle.checksum import checksum
 from plait.testing.oracle.duck import TooSlow, count_and_checksum, joinable
 from plait_lab.exhaustive.plans import sample_plan
-from plait_lab.laws.policies import eager
+from plait_lab.laws.strategies.policies import eager
 from plait_lab.torture.cases import Case, split
 from plait_lab.torture.tally import Tally
 

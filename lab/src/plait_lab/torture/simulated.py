@@ -18,9 +18,9 @@ from plait.node.durable.store import Engines, OwnEngines
 from plait.node.epochs import Epoch
 from plait.spark.arena.engines import Arena, Places
 from plait_lab.exhaustive.plans import sample_plan
-from plait_lab.laws.drawn_moves import Restless
 from plait_lab.laws.hosts import with_pauses
 from plait_lab.laws.processors import Cluster
+from plait_lab.laws.strategies.moves import Restless
 from plait_lab.torture.cases import Case
 from plait_lab.torture.local import REQUESTS, check, plan_for, policy_for
 from plait_lab.torture.tally import Tally

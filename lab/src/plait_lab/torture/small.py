@@ -12,9 +12,9 @@ from plait.plan.routed import Eddies, Teddies
 from plait.sites.planner.policy import UpdateWay
 from plait_lab.exhaustive.plans import sample_plan
 from plait_lab.laws.checks import assert_lawful, assert_lawful_on_processors
-from plait_lab.laws.drawn_questions import assert_lawful_through_changes
-from plait_lab.laws.histories import History, cases, crowds
 from plait_lab.laws.site_world import assert_lawful_at_sites
+from plait_lab.laws.strategies.histories import History, cases, crowds
+from plait_lab.laws.strategies.questions import assert_lawful_through_changes
 from plait_lab.torture.tally import Tally
 
 EXAMPLES = 60

@@ -25,8 +25,8 @@ from plait_lab.bench.adapt.harness import (
 )
 from plait_lab.bench.adapt.static import planned, static_plans
 from plait_lab.bench.contest import Contest, ContestMove, ContestOutcome, Course
-from plait_lab.bench.report import Report
 from plait_lab.exhaustive.plans import all_shapes
+from plait_lab.reporting.report import Report
 
 
 def outcome(*phases: float, results: int = 1, moves: tuple[int, ...] = ()) -> ContestOutcome:

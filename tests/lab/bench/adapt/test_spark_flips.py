@@ -19,10 +19,10 @@ from plait_lab.bench.adapt.spark_flips import (
     spark_batches,
     spark_claims,
 )
-from plait_lab.bench.report import Report
 from plait_lab.bench.spark import run as spark_run
 from plait_lab.bench.spark.job import Job
 from plait_lab.bench.spark.launch import Heard
+from plait_lab.reporting.report import Report
 from plait_lab.workloads.changing import Key, Regime
 
 FLIP = 6

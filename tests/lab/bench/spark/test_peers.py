@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from plait_lab.bench.report import Note
 from plait_lab.bench.spark import peers
 from plait_lab.bench.spark.systems import Machine, SystemOutcome, reference
+from plait_lab.reporting.report import Note
 from plait_lab.workloads.files import Workload
 
 SMALL = {"rows": 200, "keys": 20}

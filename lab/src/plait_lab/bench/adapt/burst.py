@@ -31,7 +31,7 @@ from plait_lab.bench.adapt.harness import (
 )
 from plait_lab.bench.adapt.static import static_plans
 from plait_lab.bench.contest import ContestOutcome, Course, measure
-from plait_lab.bench.report import Note, Report, Series, at_least, at_most
+from plait_lab.reporting.report import Note, Report, Series, at_least, at_most
 from plait_lab.workloads.changing import Key, Regime, make_batches
 from plait_lab.workloads.keyed import keyed_query
 

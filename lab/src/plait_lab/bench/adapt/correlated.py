@@ -23,7 +23,7 @@ from plait_lab.bench.adapt.flips import STAR
 from plait_lab.bench.adapt.harness import Effort, Played, describe, play, same_results
 from plait_lab.bench.adapt.static import name_of, planned, static_plans
 from plait_lab.bench.contest import Course
-from plait_lab.bench.report import Claim, Note, Report, at_least, at_most
+from plait_lab.reporting.report import Claim, Note, Report, at_least, at_most
 from plait_lab.workloads.changing import Key, Regime, make_batches
 from plait_lab.workloads.keyed import keyed_query
 

@@ -18,7 +18,7 @@ from plait_lab.bench.adapt.flips import CHAIN, rates_flip
 from plait_lab.bench.adapt.harness import HINDSIGHT, Effort, describe, play, same_results
 from plait_lab.bench.adapt.static import name_of, planned, static_plans
 from plait_lab.bench.contest import Course
-from plait_lab.bench.report import Note, Report, at_least, at_most
+from plait_lab.reporting.report import Note, Report, at_least, at_most
 from plait_lab.workloads.changing import Key, Regime, between, make_batches, mean
 from plait_lab.workloads.keyed import keyed_query
 

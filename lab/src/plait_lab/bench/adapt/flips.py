@@ -31,7 +31,7 @@ from plait_lab.bench.adapt.harness import (
 from plait_lab.bench.adapt.spark_flips import FlipOnSpark, flip_on_spark, spark_batches
 from plait_lab.bench.adapt.static import name_of, planned, static_plans
 from plait_lab.bench.contest import Course
-from plait_lab.bench.report import Claim, Note, Report, at_least, at_most
+from plait_lab.reporting.report import Claim, Note, Report, at_least, at_most
 from plait_lab.workloads.changing import Key, Regime, make_batches
 from plait_lab.workloads.keyed import keyed_query
 

@@ -17,7 +17,7 @@ from plait.optimize.budget import Budget
 from plait.plan.jtree import Node
 from plait.query.query import Query
 from plait_lab.bench.contest import Contest, ContestOutcome, Course
-from plait_lab.bench.report import (
+from plait_lab.reporting.report import (
     Claim,
     Note,
     PlotMark,

@@ -15,7 +15,7 @@ from plait_lab.bench.adapt.flips import CHAIN, selectivities_flip
 from plait_lab.bench.adapt.harness import HINDSIGHT, Effort, describe, play, same_results
 from plait_lab.bench.adapt.static import static_plans
 from plait_lab.bench.contest import Contest, Course
-from plait_lab.bench.report import Note, Report, at_least, at_most
+from plait_lab.reporting.report import Note, Report, at_least, at_most
 from plait_lab.workloads.changing import Batches, Regime, between, make_batches
 from plait_lab.workloads.keyed import keyed_query
 

@@ -22,7 +22,10 @@ from plait.plan.jtree import Node
 from plait.plan.serde import dumps
 from plait.query.query import Query
 from plait.spark.environment import java
-from plait_lab.bench.report import (
+from plait_lab.bench.spark.job import Job
+from plait_lab.bench.spark.run import run_job
+from plait_lab.bench.spark.systems import PLAIT
+from plait_lab.reporting.report import (
     Claim,
     Note,
     Report,
@@ -32,9 +35,6 @@ from plait_lab.bench.report import (
     equal,
     spread,
 )
-from plait_lab.bench.spark.job import Job
-from plait_lab.bench.spark.run import run_job
-from plait_lab.bench.spark.systems import PLAIT
 from plait_lab.workloads.changing import Batches, Regime, make_batches
 from plait_lab.workloads.files import EPOCH, write_batches
 

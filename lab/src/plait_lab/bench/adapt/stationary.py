@@ -17,7 +17,7 @@ from plait.local.host import LocalRun
 from plait_lab.bench.adapt.harness import OURS, adaptive
 from plait_lab.bench.adapt.static import planned
 from plait_lab.bench.contest import Contest, Course, Maker
-from plait_lab.bench.report import Note, Report, Series, at_most, equal, ratio_spread
+from plait_lab.reporting.report import Note, Report, Series, at_most, equal, ratio_spread
 from plait_lab.workloads.changing import Key, Regime, make_batches
 from plait_lab.workloads.keyed import keyed_query
 

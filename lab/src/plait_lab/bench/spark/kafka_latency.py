@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 from plait.errors import PlaitError
-from plait_lab.bench.report import Note, Report, Series, equal
 from plait_lab.bench.spark.job import Job
 from plait_lab.bench.spark.kafka_feed import (
     Appended,
@@ -38,6 +37,7 @@ from plait_lab.bench.spark.kafka_feed import (
 from plait_lab.bench.spark.launch import Heard, listen
 from plait_lab.bench.spark.systems import NATIVE, PLAIT, SETTINGS
 from plait_lab.kafka.broker import make_topics, missing, running_broker, spark_settings
+from plait_lab.reporting.report import Note, Report, Series, equal
 
 _KEYS = (("k",),) * 3
 _TICK = 0.2

@@ -27,10 +27,10 @@ from typing import get_args
 from plait.groups.moves.messages import Protocol
 from plait.spark.environment import java
 from plait.spark.environment.partitions import SETTING
-from plait_lab.bench.report import Note, Report, Series, at_least, at_most, equal
 from plait_lab.bench.spark.job import Job
 from plait_lab.bench.spark.run import RanJob, run_job
 from plait_lab.bench.spark.systems import PLAIT
+from plait_lab.reporting.report import Note, Report, Series, at_least, at_most, equal
 from plait_lab.workloads.files import Workload, write_parquet
 from plait_lab.workloads.keyed import RATE
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from plait.errors import PlaitError
 from plait.plan.migration import STRATEGIES
 from plait.spark.environment import java
-from plait_lab.bench.report import Note, Report, Series, equal
 from plait_lab.bench.spark.job import Job
 from plait_lab.bench.spark.run import RanJob, run_job
 from plait_lab.bench.spark.systems import PLAIT
+from plait_lab.reporting.report import Note, Report, Series, equal
 from plait_lab.workloads.files import Workload, write_parquet
 
 _KEYS = (("k1",), ("k1", "k2"), ("k2",))

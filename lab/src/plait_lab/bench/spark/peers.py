@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from plait_lab.bench.report import Claim, Note, Report, Series, at_least, equal
 from plait_lab.bench.spark.flink_job import write_csv
 from plait_lab.bench.spark.systems import (
     FLINK,
@@ -30,6 +29,7 @@ from plait_lab.bench.spark.systems import (
     run_flink,
     run_spark,
 )
+from plait_lab.reporting.report import Claim, Note, Report, Series, at_least, equal
 from plait_lab.workloads.files import Workload, write_parquet
 
 _CORES = os.cpu_count() or 2

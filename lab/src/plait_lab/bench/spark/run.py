@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from plait.errors import PlaitError
-from plait_lab.bench.report import Note
 from plait_lab.bench.spark.job import Job
 from plait_lab.bench.spark.launch import listen
+from plait_lab.reporting.report import Note
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ from pathlib import Path
 import duckdb
 
 from plait.spark.environment import java
-from plait_lab.bench.report import Note, Report, Series, at_least, equal, spread
 from plait_lab.bench.spark.job import Job
 from plait_lab.bench.spark.run import run_job
 from plait_lab.bench.spark.systems import PLAIT, reference
-from plait_lab.torture.spark import sink_files, table_files
+from plait_lab.reporting.report import Note, Report, Series, at_least, equal, spread
+from plait_lab.torture.spark.campaign import sink_files, table_files
 from plait_lab.workloads.files import Workload, result_columns, row_checksum, write_parquet
 
 _KEYS = (("k",),) * 3

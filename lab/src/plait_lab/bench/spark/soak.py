@@ -23,10 +23,10 @@ import numpy as np
 import psutil
 
 from plait.errors import PlaitError
-from plait_lab.bench.report import Claim, Note, Report, Series, at_most
 from plait_lab.bench.spark.job import FIRST_WARM, Job
 from plait_lab.bench.spark.launch import listen
 from plait_lab.bench.spark.systems import PLAIT
+from plait_lab.reporting.report import Claim, Note, Report, Series, at_most
 
 _MOST_GROWTH = 0.10
 _MOST_SAMPLES = 400

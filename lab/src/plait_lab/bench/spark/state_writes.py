@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from plait.errors import PlaitError
-from plait_lab.bench.report import Claim, Note, Report, Series, at_least, at_most
 from plait_lab.bench.spark.job import Job
 from plait_lab.bench.spark.launch import listen
 from plait_lab.bench.spark.systems import PLAIT
+from plait_lab.reporting.report import Claim, Note, Report, Series, at_least, at_most
 from plait_lab.workloads.files import Workload, write_parquet
 from plait_lab.workloads.keyed import RATE
 

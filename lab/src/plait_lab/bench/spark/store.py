@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from plait.spark.environment import java
-from plait_lab.bench.report import Note, Report, Series, at_most, equal, spread
 from plait_lab.bench.spark.job import Job
 from plait_lab.bench.spark.run import RanJob, run_job
 from plait_lab.bench.spark.systems import PLAIT, reference
@@ -28,6 +27,7 @@ from plait_lab.object_store import (
     requests_made,
     spark_settings,
 )
+from plait_lab.reporting.report import Note, Report, Series, at_most, equal, spread
 from plait_lab.workloads.files import Workload, write_parquet
 
 _KEYS = (("k",),) * 3

@@ -18,10 +18,10 @@ from typing import Any
 import duckdb
 
 from plait.errors import PlaitError, did_you_mean
-from plait_lab.bench.report import Note, spread
 from plait_lab.bench.spark.flink_job import flink_job, flink_python
 from plait_lab.bench.spark.job import Job
 from plait_lab.bench.spark.launch import Heard, listen
+from plait_lab.reporting.report import Note, spread
 from plait_lab.workloads.files import Workload, owners, result_columns, row_checksum
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
