@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plait.dashboard.reading.contents import Contents, watch_checkpoint
+from plait.dashboard.reading.snapshot import JoinSnapshot
+from plait.dashboard.reading.watcher import watch_checkpoint
 from plait_lab.workloads.checkpoints import LongRun
 
 RUN = LongRun(60, 3, turns=3, kept=40)
@@ -30,7 +31,7 @@ def checkpoint(generated: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def contents(generated: Path) -> Contents:
+def snapshot(generated: Path) -> JoinSnapshot:
     """What is read of it."""
     (watcher,) = watch_checkpoint(generated)
     return watcher.refresh()

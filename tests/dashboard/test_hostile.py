@@ -12,9 +12,7 @@ import pytest
 from tests.dashboard.hostile import mutate, spoil, spoilers, within
 
 from plait.dashboard.metrics import exposition
-from plait.dashboard.pages.sections import Looking
-from plait.dashboard.pages.single_file import report_page
-from plait.dashboard.pages.whole import (
+from plait.dashboard.pages.console_pages import (
     ConsoleSite,
     Form,
     control_page,
@@ -22,8 +20,11 @@ from plait.dashboard.pages.whole import (
     overview,
     processors_page,
 )
-from plait.dashboard.reading.contents import Contents, Watcher, refreshed, watch_checkpoint
-from plait.dashboard.server import Refreshing
+from plait.dashboard.pages.report_page import report_page
+from plait.dashboard.pages.sections import ViewOptions
+from plait.dashboard.reading.snapshot import JoinSnapshot, refreshed
+from plait.dashboard.reading.watcher import DirectoryWatcher, watch_checkpoint
+from plait.dashboard.server import SnapshotReader
 from plait.node.reports.requests import PlanAnswer, PlanRequest
 from plait.spark.control.directory import Control
 from plait_lab.workloads.checkpoints import ID
@@ -35,15 +36,15 @@ FILES = (
 SITE = ConsoleSite(["join"], "join", control=True)
 
 
-def pages(contents: Contents) -> str:
+def pages(snapshot: JoinSnapshot) -> str:
     """All of them, and metrics."""
     made = [
-        overview(SITE, contents, Looking()),
-        decisions_page(SITE, contents, Looking()),
-        processors_page(SITE, contents),
-        control_page(SITE, contents, Form()),
-        report_page([contents]),
-        exposition([contents]).decode(),
+        overview(SITE, snapshot, ViewOptions()),
+        decisions_page(SITE, snapshot, ViewOptions()),
+        processors_page(SITE, snapshot),
+        control_page(SITE, snapshot, Form()),
+        report_page([snapshot]),
+        exposition([snapshot]).decode(),
     ]
     return "".join(made)
 
@@ -134,20 +135,20 @@ def test_values_of_other_types_end_nothing_often(control: Path, seed: int) -> No
 # -- the thread
 
 
-class Broken(Watcher):
+class Broken(DirectoryWatcher):
     """Reads until something happens that nobody has foreseen."""
 
     broken = False
 
-    def refresh(self) -> Contents:
+    def refresh(self) -> JoinSnapshot:
         if self.broken:
             raise ZeroDivisionError("of <all> things")
         return super().refresh()
 
 
 @contextmanager
-def running(watcher: Watcher) -> Iterator[Refreshing]:
-    reading = Refreshing([watcher])
+def running(watcher: DirectoryWatcher) -> Iterator[SnapshotReader]:
+    reading = SnapshotReader([watcher])
     reading.start()
     try:
         yield reading
@@ -155,23 +156,24 @@ def running(watcher: Watcher) -> Iterator[Refreshing]:
         reading.stop()
 
 
-def until(reading: Refreshing, stale: bool) -> Contents:
+def until(reading: SnapshotReader, stale: bool) -> JoinSnapshot:
     end = time.monotonic() + 20
-    while bool(reading.contents(0).stale) is not stale:
+    while bool(reading.snapshot(0).stale) is not stale:
         assert time.monotonic() < end
         time.sleep(0.05)
-    return reading.contents(0)
+    return reading.snapshot(0)
 
 
 def test_a_refresh_that_fails_is_seen_on_every_page_and_the_thread_goes_on(control: Path) -> None:
     watcher = Broken(Control(str(control), True))
     with running(watcher) as reading:
-        fine, version = reading.contents(0), reading.version
+        fine, version = reading.snapshot(0), reading.version
         assert not fine.stale and len(fine.history) == 60
         watcher.broken = True
         found = until(reading, True)
         assert reading.version > version, "open pages are told"
-        for page in (overview(SITE, found, Looking()), decisions_page(SITE, found, Looking()),
+        all_batches = ViewOptions()
+        for page in (overview(SITE, found, all_batches), decisions_page(SITE, found, all_batches),
                      processors_page(SITE, found), control_page(SITE, found, Form())):  # fmt: skip
             assert "not refreshed since 2" in page
             assert "ZeroDivisionError: of &lt;all&gt; things" in page
@@ -186,18 +188,18 @@ def test_a_console_whose_first_look_fails_starts_and_says_so(control: Path) -> N
     watcher.broken = True
     with running(watcher) as reading:
         assert "not refreshed yet: ZeroDivisionError" in overview(
-            SITE, reading.contents(0), Looking()
+            SITE, reading.snapshot(0), ViewOptions()
         )
 
 
 def test_a_part_that_cannot_be_drawn_leaves_the_others(
-    contents: Contents, monkeypatch: pytest.MonkeyPatch
+    snapshot: JoinSnapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("of all things")
 
     broken.__name__ = "timeline"
     monkeypatch.setattr("plait.dashboard.pages.sections.timeline", broken)
-    page = overview(SITE, contents, Looking())
+    page = overview(SITE, snapshot, ViewOptions())
     assert "This part cannot be drawn (ZeroDivisionError: of all things)" in page
     assert 'id="tiles"' in page and 'id="graph"' in page

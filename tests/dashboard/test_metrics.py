@@ -14,25 +14,26 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from plait.dashboard.metrics import exposition
-from plait.dashboard.reading.contents import Contents, watch_checkpoint
+from plait.dashboard.reading.snapshot import JoinSnapshot
+from plait.dashboard.reading.watcher import watch_checkpoint
 from plait.dashboard.serving import MetricsServer
 
 PROMETHEUS = files("plait.dashboard") / "prometheus"
 NAMED = re.compile(r"\bplait_[a-z_]+\b")
 
 
-def samples(contents: Contents) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+def samples(snapshot: JoinSnapshot) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
     found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
-    for family in text_string_to_metric_families(exposition([contents]).decode()):
+    for family in text_string_to_metric_families(exposition([snapshot]).decode()):
         for sample in family.samples:
             key = tuple(sorted(sample.labels.items()))
             found.setdefault(sample.name, {})[key] = sample.value
     return found
 
 
-def test_values_are_those_of_the_reports(contents: Contents) -> None:
-    found = samples(contents)
-    reports = contents.latest
+def test_values_are_those_of_the_reports(snapshot: JoinSnapshot) -> None:
+    found = samples(snapshot)
+    reports = snapshot.latest
     assert set(found["plait_batch"].values()) == {59}
     states = {dict(k)["processor"]: v for k, v in found["plait_state_bytes"].items()}
     assert states == {str(p): r.state_bytes for p, r in reports.items()}
@@ -40,14 +41,14 @@ def test_values_are_those_of_the_reports(contents: Contents) -> None:
     assert rows == reports[0].total["rows"], "told by every processor, counted once"
     late = {dict(k)["stream"]: v for k, v in found["plait_late_rows_total"].items()}
     assert late == {"news": sum(r.total["late"]["news"] for r in reports.values())}
-    changes = sum(len(d.processors) for d in contents.decisions if d.sort == "change")
+    changes = sum(len(d.processors) for d in snapshot.decisions if d.sort == "change")
     assert set(found["plait_plan_changes_total"].values()) == {changes} and changes > 3
     for values in found.values():
         assert all(dict(key)["join"] == "join" and "query" in dict(key) for key in values)
 
 
-def test_names_follow_the_conventions(contents: Contents) -> None:
-    for family in text_string_to_metric_families(exposition([contents]).decode()):
+def test_names_follow_the_conventions(snapshot: JoinSnapshot) -> None:
+    for family in text_string_to_metric_families(exposition([snapshot]).decode()):
         assert family.name.startswith("plait_") and family.documentation.endswith(".")
         assert not re.search(r"(milliseconds|minutes|kb|percent)", family.name)
         if family.type == "counter":
@@ -57,9 +58,9 @@ def test_names_follow_the_conventions(contents: Contents) -> None:
 
 
 @pytest.mark.parametrize("name", ["alerts.yml", "grafana.json"])
-def test_every_metric_that_is_named_exists(contents: Contents, name: str) -> None:
+def test_every_metric_that_is_named_exists(snapshot: JoinSnapshot, name: str) -> None:
     named = set(NAMED.findall((PROMETHEUS / name).read_text(encoding="utf-8")))
-    assert len(named) > 5 and named <= set(samples(contents))
+    assert len(named) > 5 and named <= set(samples(snapshot))
 
 
 def test_there_is_an_alert_for_each_trouble_and_a_panel_for_each_measure() -> None:
@@ -80,14 +81,14 @@ NEEDS_PROMTOOL = pytest.mark.skipif(
 
 
 @NEEDS_PROMTOOL
-def test_promtool_reads_the_metrics_and_the_rules(contents: Contents, tmp_path: Path) -> None:
+def test_promtool_reads_the_metrics_and_the_rules(snapshot: JoinSnapshot, tmp_path: Path) -> None:
     assert PROMTOOL is not None
     alerts = tmp_path / "alerts.yml"
     alerts.write_text((PROMETHEUS / "alerts.yml").read_text(encoding="utf-8"))
     subprocess.run([PROMTOOL, "check", "rules", str(alerts)], check=True, capture_output=True)
     told = subprocess.run(
         [PROMTOOL, "check", "metrics"],
-        input=exposition([contents]),
+        input=exposition([snapshot]),
         capture_output=True,
         check=False,
     )

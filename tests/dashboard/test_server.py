@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from plait.dashboard.reading.contents import watch_checkpoint
+from plait.dashboard.reading.watcher import watch_checkpoint
 from plait.dashboard.server import Console
 from plait.spark.control.plan_requests import PlanRequests
 

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from tests.dashboard.test_server import Visitor
 
-from plait.dashboard.reading.contents import watch_checkpoint
+from plait.dashboard.reading.watcher import watch_checkpoint
 from plait.dashboard.server import Console
 from plait.dashboard.serving import MetricsServer
 from plait.spark.control.plan_requests import PlanRequests

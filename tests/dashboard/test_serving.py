@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from plait.api.running import Running
-from plait.dashboard.reading.contents import watch_checkpoint
+from plait.dashboard.reading.watcher import watch_checkpoint
 from plait.dashboard.serving import MetricsServer
 from plait.errors import MissingRequirement, SourceError
 from plait.groups.routing.routing import route

@@ -9,10 +9,11 @@ import pytest
 from tests.sites.spark.test_mailboxes import write_batch
 
 from plait.codec import to_plain
-from plait.dashboard.pages.sections import Looking
-from plait.dashboard.pages.single_file import report_page
-from plait.dashboard.pages.whole import ConsoleSite, overview
-from plait.dashboard.reading.contents import Contents, watch_checkpoint
+from plait.dashboard.pages.console_pages import ConsoleSite, overview
+from plait.dashboard.pages.report_page import report_page
+from plait.dashboard.pages.sections import ViewOptions
+from plait.dashboard.reading.snapshot import JoinSnapshot
+from plait.dashboard.reading.watcher import watch_checkpoint
 from plait.sites.plans.plan import Jep, Sep, SiteLink, fully_connected
 from plait.sites.plans.serde import dumps
 
@@ -40,8 +41,8 @@ def box(tmp_path: Path) -> Path:
     return place
 
 
-def _page(contents: Contents) -> str:
-    return overview(ConsoleSite(["box"], "box"), contents, Looking())
+def _page(snapshot: JoinSnapshot) -> str:
+    return overview(ConsoleSite(["box"], "box"), snapshot, ViewOptions())
 
 
 def test_the_first_plan_is_drawn_before_anything_changes(box: Path) -> None:
@@ -63,9 +64,9 @@ def test_a_change_shows_both_plans_and_its_reasons(box: Path) -> None:
     seen = {"a": {**SEEN, "notice": "cost changed by 2.0%, which does not exceed the threshold"}}
     report = told("oslo", 2, plan=to_plain(NEW), follows=1, notes=notes, measured=seen, turn=1)
     write_batch(box / "mail" / "all", 1, [report])
-    contents = watcher.refresh()
-    assert contents.version > first.version
-    page = _page(contents)
+    snapshot = watcher.refresh()
+    assert snapshot.version > first.version
+    page = _page(snapshot)
     for text in ("before: plan 0", "now: plan 1", "73.3%", "does not exceed", "8,642"):
         assert text in page
     assert page.count('class="wayof moved"') == 2, "the way of a, before and after"

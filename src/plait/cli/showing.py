@@ -9,7 +9,7 @@ from plait.cli.show import say
 from plait.errors import OutputExists
 
 if TYPE_CHECKING:
-    from plait.dashboard.reading.contents import Watching
+    from plait.dashboard.reading.snapshot import Watcher
 
 
 def serve_console(checkpoint: str, port: int, *, control: bool) -> None:
@@ -24,7 +24,7 @@ def serve_console(checkpoint: str, port: int, *, control: bool) -> None:
 
 def write_report(checkpoint: str, out: Path, *, overwrite: bool) -> None:
     """Write the report of all joins of a checkpoint into one file."""
-    from plait.dashboard.pages.single_file import report_page
+    from plait.dashboard.pages.report_page import report_page
     from plait.machine.drafts import write_whole
 
     if out.exists() and not overwrite:
@@ -37,10 +37,10 @@ def write_report(checkpoint: str, out: Path, *, overwrite: bool) -> None:
     say(f"written: {out}")
 
 
-def _watchers(checkpoint: str, *, control: bool = False) -> list[Watching]:
+def _watchers(checkpoint: str, *, control: bool = False) -> list[Watcher]:
     """What reads a checkpoint, in the file system or in an object store."""
-    from plait.dashboard.reading.contents import watch_checkpoint
     from plait.dashboard.reading.mirror import watch_remote
+    from plait.dashboard.reading.watcher import watch_checkpoint
     from plait.machine.stores import is_remote
 
     if is_remote(checkpoint):

@@ -1,6 +1,6 @@
-"""What a query is doing, as web pages, as one file, and as metrics: from its control directory.
+"""Show what a query does: as web pages, as one file and as metrics, from its control directory.
 
-`reading` turns the files of a control directory into values, `pages` turns values into pages,
-`drawing` into pictures, and `server` serves them. It needs no Spark session and changes nothing but
-requests for plans. Begin with `server`.
+`reading` turns files into snapshots, `views` computes what a part of a page shows, `drawing` makes
+pictures and `pages` whole pages, which `server` serves. No Spark session is needed, and nothing is
+written but requests for plans. Begin with `server`.
 """

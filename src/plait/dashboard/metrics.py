@@ -18,8 +18,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from plait.dashboard.pages.load_view import load_view
-from plait.dashboard.reading.contents import Contents, Watching, refreshed
+from plait.dashboard.reading.snapshot import JoinSnapshot, Watcher, refreshed
+from plait.dashboard.views.loads import load_view
 from plait.node.reports.report import Report
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -29,16 +29,16 @@ _LABELS = ("join", "query")
 class QueryMetrics(Collector):
     """The metrics of what was read."""
 
-    def __init__(self, found: Sequence[Contents]) -> None:
+    def __init__(self, found: Sequence[JoinSnapshot]) -> None:
         self._found = found
 
     def collect(self) -> Iterable[Metric]:
         """All metrics, each with the values of every join."""
         families: dict[str, Metric] = {}
-        for contents in self._found:
-            labels = (contents.name, contents.running)
+        for snapshot in self._found:
+            labels = (snapshot.name, snapshot.running)
             try:
-                told = list(_metrics(contents))
+                told = list(_metrics(snapshot))
             except Exception:  # whatever it is, other joins and this one's next batch are told
                 told = [_stale(True)]
             for kind, name, text, more, values in told:
@@ -49,17 +49,17 @@ class QueryMetrics(Collector):
         return list(families.values())
 
 
-def exposition(found: Sequence[Contents]) -> bytes:
+def exposition(found: Sequence[JoinSnapshot]) -> bytes:
     """The text that Prometheus reads."""
     registry = CollectorRegistry()
     registry.register(QueryMetrics(found))
     return generate_latest(registry)
 
 
-class WatchingMetrics(Collector):
+class LiveMetrics(Collector):
     """The same, read anew whenever somebody asks, for one after the other."""
 
-    def __init__(self, watchers: Sequence[Watching]) -> None:
+    def __init__(self, watchers: Sequence[Watcher]) -> None:
         self._watchers = watchers
         self._turn = Lock()
 
@@ -73,10 +73,10 @@ _Values = Iterable[tuple[Sequence[object], float]]
 _Family = tuple[Any, str, str, tuple[str, ...], _Values]
 
 
-def _metrics(contents: Contents) -> Iterator[_Family]:
+def _metrics(snapshot: JoinSnapshot) -> Iterator[_Family]:
     gauge = GaugeMetricFamily
-    last, latest = contents.last, sorted(contents.latest.values(), key=lambda r: r.processor)
-    yield _stale(bool(contents.stale))
+    last, latest = snapshot.last, sorted(snapshot.latest.values(), key=lambda r: r.processor)
+    yield _stale(bool(snapshot.stale))
     if last is None:
         return
     yield gauge, "plait_batch", "Number of the last batch that has ended.", (), [((), last.last)]
@@ -92,8 +92,8 @@ def _metrics(contents: Contents) -> Iterator[_Family]:
                ("stream",),
                [((s,), last.at - m / 1e6) for s, m in last.watermarks.items()])  # fmt: skip
     yield from _totals(latest)
-    yield from _processors(contents, latest)
-    yield from _decisions(contents)
+    yield from _processors(snapshot, latest)
+    yield from _decisions(snapshot)
 
 
 def _stale(stale: bool) -> _Family:
@@ -124,10 +124,10 @@ def _totals(latest: Sequence[Report]) -> Iterator[_Family]:
            (), [((), rebuilt)])  # fmt: skip
 
 
-def _processors(contents: Contents, latest: Sequence[Report]) -> Iterator[_Family]:
+def _processors(snapshot: JoinSnapshot, latest: Sequence[Report]) -> Iterator[_Family]:
     gauge, counter = GaugeMetricFamily, CounterMetricFamily
     which = ("processor",)
-    view = load_view(contents)
+    view = load_view(snapshot)
     yield (
         counter,
         "plait_processor_rows",
@@ -184,10 +184,10 @@ def _processors(contents: Contents, latest: Sequence[Report]) -> Iterator[_Famil
            [((), len(view.moves))])  # fmt: skip
 
 
-def _decisions(contents: Contents) -> Iterator[_Family]:
+def _decisions(snapshot: JoinSnapshot) -> Iterator[_Family]:
     """Decisions are counted over the whole history, so a console that was restarted goes on."""
     counter, gauge = CounterMetricFamily, GaugeMetricFamily
-    changes = [d for d in contents.decisions if d.sort in ("change", "asked")]
+    changes = [d for d in snapshot.decisions if d.sort in ("change", "asked")]
     yield (
         counter,
         "plait_plan_changes",
@@ -195,7 +195,7 @@ def _decisions(contents: Contents) -> Iterator[_Family]:
         (),
         [((), sum(len(d.processors) for d in changes))],
     )
-    unpaid = [d for d in contents.decisions if d.sort == "verdict" and d.good is False]
+    unpaid = [d for d in snapshot.decisions if d.sort == "verdict" and d.good is False]
     yield (
         counter,
         "plait_plan_changes_unpaid",
@@ -203,7 +203,7 @@ def _decisions(contents: Contents) -> Iterator[_Family]:
         (),
         [((), sum(len(d.processors) for d in unpaid))],
     )
-    hot = [d for d in contents.decisions if d.sort == "groups" and d.good is False]
+    hot = [d for d in snapshot.decisions if d.sort == "groups" and d.good is False]
     yield (
         counter,
         "plait_hot_spots",
@@ -211,7 +211,7 @@ def _decisions(contents: Contents) -> Iterator[_Family]:
         (),
         [((), len(hot))],
     )
-    pinned = contents.epoch is not None and contents.epoch.plan is not None
+    pinned = snapshot.epoch is not None and snapshot.epoch.plan is not None
     yield (
         gauge,
         "plait_plan_pinned",
@@ -220,7 +220,7 @@ def _decisions(contents: Contents) -> Iterator[_Family]:
         [((), float(pinned))],
     )
     plans: dict[str, int] = {}
-    for report in contents.latest.values():
+    for report in snapshot.latest.values():
         plans[report.plan] = plans.get(report.plan, 0) + 1
     yield (gauge, "plait_plan_processors", "How many processors run each plan.", ("plan",),
            [((plan,), n) for plan, n in plans.items()])  # fmt: skip

@@ -1,10 +1,10 @@
-"""The console as a web server: a thin layer over pages, which are functions of what was read.
+"""Serve the console: a thin layer over pages, which are pure functions of snapshots.
 
-It reads files, and writes requests if control is allowed; it holds no lock and keeps nothing that
-a query needs. So it may be started and killed at any time.
+The server reads files, and writes requests if control is allowed. It holds no lock and keeps
+nothing that a query needs, so it may be started and killed at any time.
 
-One thread reads (`Refreshing`), a moment apart, and keeps what it read last; answers are made of
-that. A page that is open is told by server-sent events when there is something new.
+One thread (`SnapshotReader`) reads twice a second and keeps the last snapshot of each join; pages
+are made from those. Open pages learn of news by server-sent events.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from plait.dashboard.access import HEADERS, Keys, judge
 from plait.dashboard.metrics import CONTENT_TYPE, exposition
-from plait.dashboard.pages.preview import preview
-from plait.dashboard.pages.whole import (
+from plait.dashboard.pages.console_pages import (
     ConsoleSite,
     Form,
     control_page,
     decisions_page,
-    looking_of,
     overview,
     processors_page,
     refused_page,
+    view_options,
 )
-from plait.dashboard.reading.contents import Contents, Watching, refreshed
+from plait.dashboard.reading.snapshot import JoinSnapshot, Watcher, refreshed
+from plait.dashboard.views.plan_preview import preview
 from plait.errors import PlaitError
 from plait.node.reports.requests import PlanRequest
 from plait.spark.control.plan_requests import PlanRequests
@@ -72,14 +72,14 @@ _REFUSED = {
 }
 
 
-class Refreshing:
+class SnapshotReader:
     """Reads control directories again and again, in a thread of its own, whatever happens."""
 
-    def __init__(self, watchers: Sequence[Watching]) -> None:
+    def __init__(self, watchers: Sequence[Watcher]) -> None:
         self.watchers = watchers
         self.version = 0
         """Another number whenever something is new."""
-        self._found = [watcher.contents for watcher in watchers]
+        self._found = [watcher.snapshot for watcher in watchers]
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="plait-console", daemon=True)
 
@@ -104,7 +104,7 @@ class Refreshing:
                 self.version += 1
             self._found[i] = found
 
-    def contents(self, number: int) -> Contents:
+    def snapshot(self, number: int) -> JoinSnapshot:
         """What was read last of a watcher; if that is long ago, it says so."""
         found = self._found[number]
         if not found.stale and found.read and time.time() - found.read > _LONG_AGO:
@@ -112,7 +112,7 @@ class Refreshing:
         return found
 
 
-class Guarded:
+class AccessGuard:
     """Lets requests pass that may, and adds the headers that tell browsers what pages may do."""
 
     def __init__(self, app: ASGIApp, keys: Keys) -> None:
@@ -150,7 +150,7 @@ class Guarded:
         await response(scope, receive, answer)
 
 
-def application(reading: Refreshing, keys: Keys, *, control: bool = False) -> ASGIApp:
+def application(reading: SnapshotReader, keys: Keys, *, control: bool = False) -> ASGIApp:
     """The console as an application; whoever has a server can run it."""
     pages = _Pages(reading, keys, control)
     routes = [
@@ -166,7 +166,7 @@ def application(reading: Refreshing, keys: Keys, *, control: bool = False) -> AS
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _told, Exception: _broken})
     app.router.redirect_slashes = False
-    return Guarded(app, keys)
+    return AccessGuard(app, keys)
 
 
 async def _told(request: HttpRequest, error: Exception) -> Response:
@@ -189,29 +189,29 @@ async def _broken(request: HttpRequest, error: Exception) -> Response:
 class _Pages:
     """What is answered."""
 
-    def __init__(self, reading: Refreshing, keys: Keys, control: bool) -> None:
+    def __init__(self, reading: SnapshotReader, keys: Keys, control: bool) -> None:
         self._reading = reading
         self._keys = keys
         self._control = control
 
-    def _site(self, request: HttpRequest) -> tuple[ConsoleSite, Contents]:
+    def _site(self, request: HttpRequest) -> tuple[ConsoleSite, JoinSnapshot]:
         """The join that somebody looks at, and what was read of it."""
         names = [w.name for w in self._reading.watchers]
         number = _number(request.cookies.get(_JOIN, ""), len(names))
         site = ConsoleSite(names, names[number], self._control, self._keys.csrf)
-        return site, self._reading.contents(number)
+        return site, self._reading.snapshot(number)
 
     async def overview(self, request: HttpRequest) -> Response:
-        site, contents = self._site(request)
-        return HTMLResponse(overview(site, contents, looking_of(request.query_params)))
+        site, snapshot = self._site(request)
+        return HTMLResponse(overview(site, snapshot, view_options(request.query_params)))
 
     async def decisions(self, request: HttpRequest) -> Response:
-        site, contents = self._site(request)
-        return HTMLResponse(decisions_page(site, contents, looking_of(request.query_params)))
+        site, snapshot = self._site(request)
+        return HTMLResponse(decisions_page(site, snapshot, view_options(request.query_params)))
 
     async def processors(self, request: HttpRequest) -> Response:
-        site, contents = self._site(request)
-        return HTMLResponse(processors_page(site, contents))
+        site, snapshot = self._site(request)
+        return HTMLResponse(processors_page(site, snapshot))
 
     async def choose(self, request: HttpRequest) -> Response:
         response = RedirectResponse("../", status_code=303)
@@ -222,15 +222,15 @@ class _Pages:
         return response
 
     async def control(self, request: HttpRequest) -> Response:
-        site, contents = self._site(request)
-        if not self._control or contents.sites is not None:
+        site, snapshot = self._site(request)
+        if not self._control or snapshot.sites is not None:
             return _refused(_ONLY_SHOWS)
-        return HTMLResponse(control_page(site, contents, Form()))
+        return HTMLResponse(control_page(site, snapshot, Form()))
 
     async def ask(self, request: HttpRequest) -> Response:
         """Ask the driver for what a form of this console says, and for nothing else."""
-        site, contents = self._site(request)
-        if not self._control or contents.sites is not None:
+        site, snapshot = self._site(request)
+        if not self._control or snapshot.sites is not None:
             return _refused(_ONLY_SHOWS)
         length = request.headers.get("content-length", "")
         if not length.isdecimal() or int(length[:9]) > _LONGEST_FORM:
@@ -248,14 +248,14 @@ class _Pages:
         try:
             asked = _asked(given.get("action", ""), form)
             if asked.plan:
-                found = preview(contents, asked.plan, asked.strategy)
+                found = preview(snapshot, asked.plan, asked.strategy)
                 if given["action"] == "preview":
                     form = Form(form.plan, form.strategy, found)
-                    return HTMLResponse(control_page(site, contents, form))
-            PlanRequests(Path(contents.folder)).ask(asked)
+                    return HTMLResponse(control_page(site, snapshot, form))
+            PlanRequests(Path(snapshot.folder)).ask(asked)
         except PlaitError as error:
             form = Form(form.plan, form.strategy, trouble=str(error))
-            return HTMLResponse(control_page(site, contents, form), status_code=400)
+            return HTMLResponse(control_page(site, snapshot, form), status_code=400)
         return RedirectResponse("control", status_code=303)
 
     async def events(self, request: HttpRequest) -> Response:
@@ -278,8 +278,8 @@ class _Pages:
 
     async def metrics(self, request: HttpRequest) -> Response:
         del request
-        contents = map(self._reading.contents, range(len(self._reading.watchers)))
-        found = [one for one in contents if one.sites is None]
+        snapshot = map(self._reading.snapshot, range(len(self._reading.watchers)))
+        found = [one for one in snapshot if one.sites is None]
         return Response(exposition(found), media_type=CONTENT_TYPE)
 
     async def static(self, request: HttpRequest) -> Response:
@@ -312,7 +312,7 @@ def _asked(action: str, form: Form) -> PlanRequest:
     return PlanRequest.from_dict(given)
 
 
-class Patient(H11Protocol):
+class TimeoutProtocol(H11Protocol):
     """Closes connections on which no whole request comes for some seconds."""
 
     _timer: asyncio.TimerHandle | None = None
@@ -359,16 +359,16 @@ class Console:
     """A console that runs; `url` opens it, `close` ends it."""
 
     def __init__(
-        self, watchers: Sequence[Watching], *, port: int = 0, control: bool = False
+        self, watchers: Sequence[Watcher], *, port: int = 0, control: bool = False
     ) -> None:
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port: int = self._socket.getsockname()[1]
         self._keys = Keys.new(self.port)
-        self._reading = Refreshing(watchers)
+        self._reading = SnapshotReader(watchers)
         app = application(self._reading, self._keys, control=control)
         config = uvicorn.Config(
             app,
-            http=Patient,
+            http=TimeoutProtocol,
             ws="none",
             log_level="critical",
             access_log=False,

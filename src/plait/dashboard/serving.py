@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from plait.dashboard.access import is_here
-from plait.dashboard.reading.contents import Watcher, Watching
 from plait.dashboard.reading.mirror import watch_remote
+from plait.dashboard.reading.snapshot import Watcher
+from plait.dashboard.reading.watcher import DirectoryWatcher
 from plait.errors import MissingRequirement, SourceError
 from plait.spark.control.directory import Control
 from plait.spark.control.joins import joins_of
@@ -46,15 +47,15 @@ class _Quiet(WSGIRequestHandler):
 class MetricsServer:
     """An endpoint for Prometheus that runs; `close` ends it."""
 
-    def __init__(self, watchers: list[Watching], port: int) -> None:
+    def __init__(self, watchers: list[Watcher], port: int) -> None:
         with _installed("the endpoint for Prometheus", "metrics"):
             from prometheus_client import CollectorRegistry, make_wsgi_app
             from prometheus_client.exposition import ThreadingWSGIServer
 
-            from plait.dashboard.metrics import WatchingMetrics
+            from plait.dashboard.metrics import LiveMetrics
 
         registry = CollectorRegistry()
-        registry.register(WatchingMetrics(watchers))
+        registry.register(LiveMetrics(watchers))
         app = _only_here(make_wsgi_app(registry))
         self._server = make_server("127.0.0.1", port, app, ThreadingWSGIServer, _Quiet)
         self.port: int = self._server.server_port
@@ -105,7 +106,7 @@ def _installed(name: str, extra: str) -> Iterator[None]:
         ) from None
 
 
-def watchers_of(query: Any, *, control: bool = False) -> list[Watching]:
+def watchers_of(query: Any, *, control: bool = False) -> list[Watcher]:
     """What reads the joins of a query of this driver; with `control`, also to ask for plans."""
     found: dict[str, Control] = {}
     for join in joins_of(str(query.id)):
@@ -119,4 +120,4 @@ def watchers_of(query: Any, *, control: bool = False) -> list[Watching]:
         )
     if away := next((c.checkpoint for c in found.values() if c.remote), None):
         return watch_remote(away, control=control)
-    return [Watcher(place) for place in found.values()]
+    return [DirectoryWatcher(place) for place in found.values()]

@@ -12,8 +12,8 @@ from tests.machine.remote import MemoryStore, in_memory
 
 from plait.cli.showing import write_report
 from plait.dashboard.reading import mirror as mirror_module
-from plait.dashboard.reading.contents import watch_checkpoint
 from plait.dashboard.reading.mirror import Mirror, MirrorWatcher, watch_remote
+from plait.dashboard.reading.watcher import watch_checkpoint
 from plait.errors import SourceError, StorageError
 from plait_lab.workloads.checkpoints import ID
 
@@ -73,7 +73,7 @@ def test_the_same_is_shown_as_of_a_folder(
     here, there = local.settled(), MirrorWatcher(mirror, join).settled()
     assert (there.question, there.table, there.epoch) == (here.question, here.table, here.epoch)
     assert there.recent == here.recent and there.latest.keys() == {0, 1, 2}
-    assert there.beliefs == here.beliefs
+    assert there.estimates == here.estimates
     assert there.history == here.history[-33:] and not there.notes
     assert {d.sort for d in there.decisions} >= {"groups"}
 

@@ -1,4 +1,4 @@
-"""Pictures and text for pages: SVG of graphs, trees, time lines and sites; numbers for people.
+"""Draw SVG: graphs, trees, time lines and sites.
 
-Pure functions from values to markup.
+Pure functions from views to markup; `markup` escapes all text.
 """

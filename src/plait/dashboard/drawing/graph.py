@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from plait.dashboard.drawing.markup import Markup, tag
-from plait.dashboard.pages.graph_view import EdgeView, GraphView, StreamView
+from plait.dashboard.views.join_graph import EdgeView, GraphView, StreamView
 from plait.figures import instant, one_in, short
 
 _WIDTH, _HEIGHT = 450.0, 300.0

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from plait.dashboard.drawing.markup import Markup, tag
-from plait.dashboard.drawing.series import Columns, Series
-from plait.dashboard.pages.decisions import Decided
+from plait.dashboard.reading.decision_cards import DecisionCard
+from plait.dashboard.reading.series import Columns, Series
 from plait.figures import duration, instant, processors, short, size
 
 POINTS = 240
@@ -41,7 +41,7 @@ _PANELS = (
 )
 
 
-def draw_timeline(series: Series, decisions: Sequence[Decided]) -> Markup:
+def draw_timeline(series: Series, decisions: Sequence[DecisionCard]) -> Markup:
     """All panels over the same batches."""
     if not len(series):
         return tag("p", "No batch has ended yet.", class_="soft")
@@ -152,14 +152,14 @@ def _pieces(values: Columns) -> list[list[int]]:
     return found
 
 
-def _mark(decided: Decided, x: float) -> Markup:
-    where = f", {processors(decided.processors)}" if decided.processors else ""
-    said = decided.summary or (decided.reasons[0] if decided.reasons else "")
+def _mark(card: DecisionCard, x: float) -> Markup:
+    where = f", {processors(card.processors)}" if card.processors else ""
+    said = card.summary or (card.reasons[0] if card.reasons else "")
     why = f"\n{said}" if said else ""
-    kind = "bad" if decided.good is False else decided.sort
+    kind = "bad" if card.good is False else card.sort
     return tag(
         "rect",
-        tag("title", f"batch {decided.batch}{where}: {decided.title}{why}"),
+        tag("title", f"batch {card.batch}{where}: {card.title}{why}"),
         x=max(0.0, min(_WIDTH - 3, x - 1.5)),
         y=0,
         width=3,

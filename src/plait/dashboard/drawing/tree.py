@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from plait.dashboard.drawing.graph import clipped
 from plait.dashboard.drawing.markup import Markup, tag
-from plait.dashboard.pages.tree_view import NodeView, TreeView
+from plait.dashboard.views.plan_trees import NodeView, TreeView
 from plait.figures import short, size
 
 _BOX, _TALL = 140.0, 62.0

@@ -1,4 +1,4 @@
-"""The pages of the console and the report: pure functions of what was read and what is asked for.
+"""The pages of the console and the report, as pure functions of snapshots and what is asked for.
 
-`whole` has the pages, `sections` their parts; views turn reports into what a section shows.
+`console_pages` and `report_page` have whole pages, `sections` and `sites_sections` their parts.
 """

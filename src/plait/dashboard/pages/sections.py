@@ -12,11 +12,11 @@ from plait.dashboard.drawing.graph import draw_graph
 from plait.dashboard.drawing.markup import Child, Markup, tag, together
 from plait.dashboard.drawing.timeline import draw_timeline
 from plait.dashboard.drawing.tree import draw_tree, outline
-from plait.dashboard.pages.decisions import Decided
-from plait.dashboard.pages.graph_view import graph_view
-from plait.dashboard.pages.load_view import LoadView, ProcessorView, load_view
-from plait.dashboard.pages.tree_view import TreeView, tree_views
-from plait.dashboard.reading.contents import Contents
+from plait.dashboard.reading.decision_cards import DecisionCard
+from plait.dashboard.reading.snapshot import JoinSnapshot
+from plait.dashboard.views.join_graph import graph_view
+from plait.dashboard.views.loads import LoadView, ProcessorView, load_view
+from plait.dashboard.views.plan_trees import TreeView, tree_views
 from plait.figures import (
     duration,
     instant,
@@ -39,13 +39,13 @@ _QUIET = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Looking:
+class ViewOptions:
     """What somebody wants to see, and where links go."""
 
     span: int | None = 200
     """Batches of the time line; None is all."""
     processor: int | None = None
-    """The one whose beliefs and plan are shown; None is all."""
+    """The one whose estimates and plan are shown; None is all."""
     live: bool = True
     """Whether there is a server that links can go to."""
 
@@ -57,7 +57,7 @@ class Looking:
     def address(self, span: int | None, processor: int | None) -> str:
         """The overview with other choices.
 
-        >>> Looking().address(None, 3)
+        >>> ViewOptions().address(None, 3)
         './?span=all&processor=3'
         """
         chosen = "all" if span is None else str(span)
@@ -71,7 +71,7 @@ def section(name: str, title: str, *children: Child, kind: str = "", aside: Chil
     return tag("section", head, *children, id=name, class_=kind or None)
 
 
-def drawn(part: Callable[..., Markup | None], *given: object) -> Markup | None:
+def render(part: Callable[..., Markup | None], *given: object) -> Markup | None:
     """A part of a page. One that cannot be drawn says so in its place, and the others are shown."""
     try:
         return part(*given)
@@ -84,21 +84,21 @@ def drawn(part: Callable[..., Markup | None], *given: object) -> Markup | None:
 # -- the top of the page
 
 
-def status(contents: Contents) -> Markup:
+def status(snapshot: JoinSnapshot) -> Markup:
     """Whether the query runs, as far as its files tell."""
-    if contents.stale:
-        since = f"since {instant(contents.read)} UTC" if contents.read else "yet"
-        said = f"not refreshed {since}: {contents.stale}"
+    if snapshot.stale:
+        since = f"since {instant(snapshot.read)} UTC" if snapshot.read else "yet"
+        said = f"not refreshed {since}: {snapshot.stale}"
         return tag("span", said, class_="badge warn long", id="status")
-    if contents.sites is not None:
-        steps = sum(site.steps for site in contents.sites.progress.sites.values())
-        said = f"{contents.sites.progress.results:,} results in {steps:,} steps"
+    if snapshot.sites is not None:
+        steps = sum(site.steps for site in snapshot.sites.progress.sites.values())
+        said = f"{snapshot.sites.progress.results:,} results in {steps:,} steps"
         return tag("span", said, class_="badge", id="status")
-    last = contents.last
+    last = snapshot.last
     if last is None:
         return tag("span", "no batch has ended yet", class_="badge", id="status")
     ended = last.at + last.took / max(last.batches, 1)
-    age = contents.read - ended
+    age = snapshot.read - ended
     if not last.at or age < 0:
         return tag("span", f"batch {last.last:,}", class_="badge", id="status")
     usual = last.took / max(last.batches, 1)
@@ -112,13 +112,13 @@ def status(contents: Contents) -> Markup:
     )
 
 
-def tiles(contents: Contents) -> Markup:
+def tiles(snapshot: JoinSnapshot) -> Markup:
     """The figures of the last batch."""
-    last, load = contents.last, load_view(contents)
+    last, load = snapshot.last, load_view(snapshot)
     if last is None:
         return tag("section", id="tiles", class_="tiles")
     count = max(last.batches, 1)
-    totals = [r.total for r in contents.latest.values()]
+    totals = [r.total for r in snapshot.latest.values()]
     late = sum(sum(total.get("late", {}).values()) for total in totals)
     fullest = max((p.state_bytes for p in load.processors), default=0)
     near = load.budget is not None and fullest > _NEAR * load.budget
@@ -169,9 +169,9 @@ def _stages(spent: object) -> str:
 # -- pictures
 
 
-def graph(contents: Contents, looking: Looking) -> Markup:
+def graph(snapshot: JoinSnapshot, options: ViewOptions) -> Markup:
     """The join graph as it is believed to be."""
-    view = graph_view(contents, looking.processor)
+    view = graph_view(snapshot, options.processor)
     if view is None:
         return section("graph", "Join graph", tag("p", _UNKNOWN, class_="soft"), kind="five")
     if not view.told:
@@ -205,19 +205,19 @@ def graph(contents: Contents, looking: Looking) -> Markup:
 _UNKNOWN = "The question of this query is not known yet; it is written after the first batch."
 
 
-def plans(contents: Contents, looking: Looking, kind: str = "seven") -> Markup:
+def plans(snapshot: JoinSnapshot, options: ViewOptions, kind: str = "seven") -> Markup:
     """The plans that run, as trees."""
-    views = tree_views(contents, looking.processor)
-    held = contents.epoch is not None and contents.epoch.plan is not None
-    pinned = tag("small", f"pinned by epoch {contents.epoch.number}", class_="badge warn",
-                 id="pinned") if held and contents.epoch is not None else None  # fmt: skip
+    views = tree_views(snapshot, options.processor)
+    held = snapshot.epoch is not None and snapshot.epoch.plan is not None
+    pinned = tag("small", f"pinned by epoch {snapshot.epoch.number}", class_="badge warn",
+                 id="pinned") if held and snapshot.epoch is not None else None  # fmt: skip
     choices = [
-        looking.link(
-            looking.address(looking.span, p),
+        options.link(
+            options.address(options.span, p),
             "all" if p is None else str(p),
-            here=p == looking.processor,
+            here=p == options.processor,
         )
-        for p in (None, *sorted(contents.latest)[:12])
+        for p in (None, *sorted(snapshot.latest)[:12])
     ]
     return section(
         "plans",
@@ -225,7 +225,7 @@ def plans(contents: Contents, looking: Looking, kind: str = "seven") -> Markup:
         [_plan(view) for view in views[:_MOST_PLANS]],
         tag("p", f"and {len(views) - _MOST_PLANS} more, see Processors", class_="soft small")
         if len(views) > _MOST_PLANS else None,
-        tag("div", "processor:", choices, class_="choices soft") if looking.live else None,
+        tag("div", "processor:", choices, class_="choices soft") if options.live else None,
         kind=kind,
         aside=pinned,
     )  # fmt: skip
@@ -242,13 +242,13 @@ def _plan(view: TreeView) -> Markup:
     return tag("div", head, tree)
 
 
-def timeline(contents: Contents, looking: Looking) -> Markup:
+def timeline(snapshot: JoinSnapshot, options: ViewOptions) -> Markup:
     """The time line of batches with decisions."""
     choices = [
-        looking.link(
-            looking.address(span, looking.processor),
+        options.link(
+            options.address(span, options.processor),
             "all" if span is None else f"{span:,}",
-            here=span == looking.span,
+            here=span == options.span,
         )
         for span in (*SPANS, None)
     ]
@@ -257,19 +257,19 @@ def timeline(contents: Contents, looking: Looking) -> Markup:
     return section(
         "timeline",
         "Batches",
-        draw_timeline(contents.series.last(looking.span), contents.decisions),
+        draw_timeline(snapshot.series.last(options.span), snapshot.decisions),
         tag("div", [tag("span", text, class_=kind) for kind, text in kinds], class_="key"),
-        aside=tag("div", "last", choices, class_="choices soft") if looking.live else None,
+        aside=tag("div", "last", choices, class_="choices soft") if options.live else None,
     )
 
 
 # -- decisions
 
 
-def decisions(contents: Contents, looking: Looking, most: int) -> Markup:
+def decisions(snapshot: JoinSnapshot, options: ViewOptions, most: int) -> Markup:
     """The last decisions, the newest first."""
-    found = list(reversed(contents.decisions))
-    more = looking.link("decisions", f"all {len(found):,}") if len(found) > most else None
+    found = list(reversed(snapshot.decisions))
+    more = options.link("decisions", f"all {len(found):,}") if len(found) > most else None
     if not found:
         return section(
             "decisions", "Decisions", tag("p", "Nothing was decided yet.", class_="soft")
@@ -282,48 +282,48 @@ def decisions(contents: Contents, looking: Looking, most: int) -> Markup:
     )
 
 
-def _card(decided: Decided, number: int) -> Markup:
-    kind = "bad" if decided.good is False else decided.sort
-    where = processors(decided.processors) if decided.processors else "distribution manager"
-    when = f"batch {decided.batch:,}" + (f" to {decided.until:,}" if decided.until else "")
+def _card(card: DecisionCard, number: int) -> Markup:
+    kind = "bad" if card.good is False else card.sort
+    where = processors(card.processors) if card.processors else "distribution manager"
+    when = f"batch {card.batch:,}" + (f" to {card.until:,}" if card.until else "")
     return tag(
         "div",
-        tag("div", tag("span", decided.title, class_="plan"),
+        tag("div", tag("span", card.title, class_="plan"),
             tag("small", f"{when} · {where}", class_="soft"), class_="top"),
-        tag("p", _worth(decided)),
-        tag("details", tag("summary", "why"), tag("ul", [tag("li", r) for r in decided.reasons]),
-            id=f"why-{decided.batch}-{decided.sort}-{number}") if decided.reasons else None,
+        tag("p", _worth(card)),
+        tag("details", tag("summary", "why"), tag("ul", [tag("li", r) for r in card.reasons]),
+            id=f"why-{card.batch}-{card.sort}-{number}") if card.reasons else None,
         class_=f"card {kind}",
     )  # fmt: skip
 
 
-def _worth(decided: Decided) -> Markup:
+def _worth(card: DecisionCard) -> Markup:
     """What a decision was worth, in one line."""
-    if decided.summary:
-        return together(decided.summary)
+    if card.summary:
+        return together(card.summary)
     parts: list[Child] = []
-    if decided.old:
-        parts += [tag("span", "instead of ", class_="soft"), tag("code", decided.old), " "]
-    saved = decided.saved
-    if saved is not None and decided.before is not None and decided.after is not None:
+    if card.old:
+        parts += [tag("span", "instead of ", class_="soft"), tag("code", card.old), " "]
+    saved = card.saved
+    if saved is not None and card.before is not None and card.after is not None:
         kind = "gain" if saved >= 0 else "loss"
         word = "less" if saved >= 0 else "more"
         parts += [
             tag("span", f"{abs(saved):.0%} {word} CPU", class_=kind),
-            tag("span", f": {duration(decided.after)} per second, the old plan would take "
-                f"{duration(decided.before)}", class_="soft"),
+            tag("span", f": {duration(card.after)} per second, the old plan would take "
+                f"{duration(card.before)}", class_="soft"),
         ]  # fmt: skip
-    if decided.pause is not None:
-        parts.append(tag("span", f" · pause {duration(decided.pause)}", class_="soft"))
+    if card.pause is not None:
+        parts.append(tag("span", f" · pause {duration(card.pause)}", class_="soft"))
     return together(*parts)
 
 
 # -- processors and groups
 
 
-def loads(contents: Contents, looking: Looking) -> Markup:
+def loads(snapshot: JoinSnapshot, options: ViewOptions) -> Markup:
     """What each processor takes."""
-    view = load_view(contents)
+    view = load_view(snapshot)
     busiest = max((p.busy for p in view.processors), default=0.0) or 1.0
     fullest = view.budget or max((p.state_bytes for p in view.processors), default=0) or 1
     head = tag(
@@ -334,7 +334,7 @@ def loads(contents: Contents, looking: Looking) -> Markup:
             ("plan", None),
         )),
     )  # fmt: skip
-    rows = [_load(p, looking, busiest, float(fullest), limited=view.budget is not None)
+    rows = [_load(p, options, busiest, float(fullest), limited=view.budget is not None)
             for p in view.processors]  # fmt: skip
     limit = None if view.budget is None else tag(
         "small", f"budget of each: {size(view.budget)}", class_="soft"
@@ -348,13 +348,13 @@ def loads(contents: Contents, looking: Looking) -> Markup:
 
 
 def _load(
-    p: ProcessorView, looking: Looking, busiest: float, fullest: float, *, limited: bool
+    p: ProcessorView, options: ViewOptions, busiest: float, fullest: float, *, limited: bool
 ) -> Markup:
     hot = p.share > _HOT
     near = limited and p.state_bytes > _NEAR * fullest
     return tag(
         "tr",
-        tag("td", looking.link(looking.address(looking.span, p.number), p.number), class_="number"),
+        tag("td", options.link(options.address(options.span, p.number), p.number), class_="number"),
         tag("td", short(p.rows), class_="number"),
         tag("td", f"{p.share:.2f} ×" + (" hot" if hot else "")),
         tag("td", duration(p.busy), class_="number"),
@@ -379,12 +379,12 @@ def meter(share: float, kind: str = "") -> Markup:
     )
 
 
-def groups(contents: Contents) -> Markup:
+def groups(snapshot: JoinSnapshot) -> Markup:
     """Where partition groups are, and which are on their way."""
-    view = load_view(contents)
+    view = load_view(snapshot)
     if not view.groups:
         said = "Where the streams share no key, rows go to cells of a hypercube, which do not move."
-        if contents.question is None or contents.question.table is not None:
+        if snapshot.question is None or snapshot.question.table is not None:
             said = "Nothing is known of the groups yet."
         return section("groups", "Partition groups", tag("p", said, class_="soft"))
     held: dict[int, list[GroupShare]] = {}
@@ -440,19 +440,19 @@ def _moves(moves: Sequence[Move]) -> Markup | None:
     )  # fmt: skip
 
 
-def notes(contents: Contents) -> Markup | None:
+def notes(snapshot: JoinSnapshot) -> Markup | None:
     """What went wrong beside the results."""
-    reports = contents.latest.values()
+    reports = snapshot.latest.values()
     far_ahead = far_ahead_notes(r.streams_ahead for r in reports)
-    said = dict.fromkeys([*far_ahead, *contents.notes, *(n for r in reports for n in r.notes)])
+    said = dict.fromkeys([*far_ahead, *snapshot.notes, *(n for r in reports for n in r.notes)])
     if not said:
         return None
     return section("notes", "Notes", tag("ul", [tag("li", note) for note in said]))
 
 
-def streams(contents: Contents) -> Markup | None:
+def streams(snapshot: JoinSnapshot) -> Markup | None:
     """The streams one by one."""
-    view, last = graph_view(contents), contents.last
+    view, last = graph_view(snapshot), snapshot.last
     if view is None or last is None:
         return None
     head = tag("tr", *(tag("th", name, class_="number" if n else None) for n, name in enumerate(

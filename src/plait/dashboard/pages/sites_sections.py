@@ -8,7 +8,7 @@ from typing import Any
 from plait.dashboard.drawing.markup import Child, Markup, tag
 from plait.dashboard.drawing.sites import draw_links, draw_way
 from plait.dashboard.pages.sections import section
-from plait.dashboard.reading.sites_contents import SitesRead
+from plait.dashboard.reading.sites import SitesSnapshot
 from plait.figures import duration, instant, short, size
 from plait.sites.plans.plan import Jep
 from plait.sites.site.progress import SiteProgress
@@ -17,12 +17,12 @@ _MOST = 300
 """Decisions that are shown."""
 
 
-def sites_parts(read: SitesRead) -> list[Child]:
+def sites_parts(read: SitesSnapshot) -> list[Child]:
     """Everything about a join over sites."""
     return [links(read), sites(read), ways(read), decisions(read)]
 
 
-def links(read: SitesRead) -> Markup:
+def links(read: SitesSnapshot) -> Markup:
     """The sites, and the bytes over each link."""
     sent = read.progress.link_bytes
     rows = [
@@ -41,7 +41,7 @@ def links(read: SitesRead) -> Markup:
     )
 
 
-def sites(read: SitesRead) -> Markup:
+def sites(read: SitesSnapshot) -> Markup:
     """What each site has done, and what was measured of its streams."""
     names = ("site", "streams", "windows kept", "waiting", "results", "plan")
     rows = [_site(name, read.progress.sites.get(name)) for name in read.sites.names]
@@ -81,7 +81,7 @@ def _rate(told: Mapping[str, Any] | None) -> str:
     return "" if told is None else f", {told['rate']:.3g}/s"
 
 
-def ways(read: SitesRead) -> Markup:
+def ways(read: SitesSnapshot) -> Markup:
     """The way of each head stream, in the plan before the last change and in that of now."""
     number, plan = read.plan
     before = read.before
@@ -100,7 +100,7 @@ def ways(read: SitesRead) -> Markup:
     )  # fmt: skip
 
 
-def _plan(read: SitesRead, title: str, plan: Jep, other: Jep) -> Markup:
+def _plan(read: SitesSnapshot, title: str, plan: Jep, other: Jep) -> Markup:
     """The ways in one plan; those that are not the same in the other one are marked."""
     panels = []
     for sep in plan.seps:
@@ -117,7 +117,7 @@ def _plan(read: SitesRead, title: str, plan: Jep, other: Jep) -> Markup:
     return tag("div", tag("h3", title), tag("div", panels, class_="ways"))
 
 
-def decisions(read: SitesRead) -> Markup:
+def decisions(read: SitesSnapshot) -> Markup:
     """What was decided about the plan and why, the newest first."""
     found = list(reversed(read.progress.decisions))[:_MOST]
     if not found:

@@ -21,7 +21,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from plait.dashboard.reading.contents import Contents, Watcher, Watching
+from plait.dashboard.reading.snapshot import JoinSnapshot, Watcher
+from plait.dashboard.reading.watcher import DirectoryWatcher
 from plait.errors import SourceError
 from plait.machine.private import make_private, remove_private
 from plait.machine.regular import append_below, plain
@@ -146,20 +147,20 @@ class Mirror:
             LocalStore(self.folder).write(to or place, self._store.read(place))
 
 
-class MirrorWatcher(Watcher):
+class MirrorWatcher(DirectoryWatcher):
     """Reads one control directory of a copy."""
 
     def __init__(self, mirror: Mirror, join: str) -> None:
         super().__init__(mirror.control(join))
         self._mirror = mirror
 
-    def refresh(self) -> Contents:
+    def refresh(self) -> JoinSnapshot:
         """Copy what is new, and read it."""
         self.trouble = self._mirror.refresh()
         return super().refresh()
 
 
-def watch_remote(place: str, *, control: bool = False) -> list[Watching]:
+def watch_remote(place: str, *, control: bool = False) -> list[Watcher]:
     """A watcher for each join of a checkpoint in an object store, which is only read."""
     if control:
         raise SourceError(

@@ -10,11 +10,7 @@ import pytest
 from tests.dashboard.drawing.test_markup import HOSTILE, Seen
 
 import plait
-from plait.dashboard.pages.decisions import Decided
-from plait.dashboard.pages.preview import preview
-from plait.dashboard.pages.sections import Looking
-from plait.dashboard.pages.single_file import report_page
-from plait.dashboard.pages.whole import (
+from plait.dashboard.pages.console_pages import (
     ConsoleSite,
     Form,
     control_page,
@@ -22,7 +18,11 @@ from plait.dashboard.pages.whole import (
     overview,
     processors_page,
 )
-from plait.dashboard.reading.contents import Contents
+from plait.dashboard.pages.report_page import report_page
+from plait.dashboard.pages.sections import ViewOptions
+from plait.dashboard.reading.decision_cards import DecisionCard
+from plait.dashboard.reading.snapshot import JoinSnapshot
+from plait.dashboard.views.plan_preview import preview
 from plait.node.reports.question import Question
 from plait.node.reports.report import Report
 from plait.node.reports.requests import PlanAnswer, PlanRequest
@@ -38,14 +38,14 @@ def seen(text: str) -> Seen:
     return found
 
 
-def every_page(contents: Contents) -> list[str]:
-    looking = Looking(span=None)
+def every_page(snapshot: JoinSnapshot) -> list[str]:
+    options = ViewOptions(span=None)
     return [
-        overview(SITE, contents, looking),
-        decisions_page(SITE, contents, looking),
-        processors_page(SITE, contents),
-        control_page(SITE, contents, Form(plan=EVIL, trouble=EVIL)),
-        report_page([contents]),
+        overview(SITE, snapshot, options),
+        decisions_page(SITE, snapshot, options),
+        processors_page(SITE, snapshot),
+        control_page(SITE, snapshot, Form(plan=EVIL, trouble=EVIL)),
+        report_page([snapshot]),
     ]
 
 
@@ -60,8 +60,8 @@ def check(text: str) -> None:
             assert not (where.scheme or where.netloc), "nothing comes from elsewhere"
 
 
-def test_what_is_on_the_overview(contents: Contents) -> None:
-    text = overview(SITE, contents, Looking())
+def test_what_is_on_the_overview(snapshot: JoinSnapshot) -> None:
+    text = overview(SITE, snapshot, ViewOptions())
     ids = {a.get("id") for _, a in seen(text).elements}
     assert {"tiles", "graph", "plans", "timeline", "decisions", "status", "main"} <= ids
     for said in ("1 in ", "% sure", "less CPU", "the old plan would take", "watermark", "late rows",
@@ -70,16 +70,16 @@ def test_what_is_on_the_overview(contents: Contents) -> None:
     check(text)
 
 
-def test_names_and_reasons_are_text_on_every_page(contents: Contents) -> None:
+def test_names_and_reasons_are_text_on_every_page(snapshot: JoinSnapshot) -> None:
     hostile = replace(
-        contents,
+        snapshot,
         folder=EVIL,
         name=EVIL,
-        decisions=[Decided("change", 55, EVIL, (0,), (EVIL,), EVIL, EVIL, summary=EVIL)],
+        decisions=[DecisionCard("change", 55, EVIL, (0,), (EVIL,), EVIL, EVIL, summary=EVIL)],
         notes=[EVIL],
         recent=[
             (b, [Report.from_dict(r.to_dict() | {"plan": EVIL, "notes": [EVIL]}) for r in rs])
-            for b, rs in contents.recent
+            for b, rs in snapshot.recent
         ],
         answers=[("x", PlanAnswer(PlanRequest("pin", EVIL), refused=EVIL))],
         waiting=[("y", PlanRequest("pin", EVIL))],
@@ -89,12 +89,12 @@ def test_names_and_reasons_are_text_on_every_page(contents: Contents) -> None:
         assert EVIL in "".join([seen(text).text, *(str(a) for _, a in seen(text).elements)])
 
 
-def test_a_stream_may_have_any_name(contents: Contents) -> None:
+def test_a_stream_may_have_any_name(snapshot: JoinSnapshot) -> None:
     row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
     query = plait.join(**{EVIL: row, "b": row}).on("k").within("5 seconds").query
-    batch, reports = contents.recent[-1]
+    batch, reports = snapshot.recent[-1]
     running = [Report.from_dict(r.to_dict() | {"plan": str(mjoin(query))}) for r in reports]
-    named = replace(contents, question=Question(query, ""), recent=[(batch, running)])
+    named = replace(snapshot, question=Question(query, ""), recent=[(batch, running)])
     texts = every_page(named)
     for text in texts:
         check(text)
@@ -102,11 +102,11 @@ def test_a_stream_may_have_any_name(contents: Contents) -> None:
 
 
 @pytest.mark.parametrize(
-    "missing", ["question", "recent", "beliefs", "history", "decisions", "table"]
+    "missing", ["question", "recent", "estimates", "history", "decisions", "table"]
 )
-def test_pages_do_without_what_is_not_there(contents: Contents, missing: str) -> None:
-    blank = Contents(contents.name, contents.folder)
-    less = replace(contents, **{missing: getattr(blank, missing)})
+def test_pages_do_without_what_is_not_there(snapshot: JoinSnapshot, missing: str) -> None:
+    blank = JoinSnapshot(snapshot.name, snapshot.folder)
+    less = replace(snapshot, **{missing: getattr(blank, missing)})
     if missing == "history":
         less = replace(less, series=blank.series)
     for found in (less, blank):
@@ -114,21 +114,21 @@ def test_pages_do_without_what_is_not_there(contents: Contents, missing: str) ->
             check(text)
 
 
-def test_the_preview_says_what_it_costs(contents: Contents) -> None:
+def test_the_preview_says_what_it_costs(snapshot: JoinSnapshot) -> None:
     plan = "(((trades quotes) news) ratings)"
-    text = control_page(SITE, contents, Form(plan, preview=preview(contents, plan)))
+    text = control_page(SITE, snapshot, Form(plan, preview=preview(snapshot, plan)))
     for said in (" CPU: ", "exceed its budget", "longest pause", "computed anew", "moving state"):
         assert said in text
     assert 'name="csrf" value="c"' in text
 
 
-def test_control_is_on_no_page_where_it_is_not_allowed(contents: Contents) -> None:
-    text = overview(replace(SITE, control=False), contents, Looking())
+def test_control_is_on_no_page_where_it_is_not_allowed(snapshot: JoinSnapshot) -> None:
+    text = overview(replace(SITE, control=False), snapshot, ViewOptions())
     assert '"control"' not in text and "<form" not in text
 
 
-def test_a_report_is_whole(contents: Contents) -> None:
-    text = report_page([contents, contents])
+def test_a_report_is_whole(snapshot: JoinSnapshot) -> None:
+    text = report_page([snapshot, snapshot])
     names = [name for name, _ in seen(text).elements]
     assert "script" not in names and "link" not in names and names.count("main") == 2
     assert "http://" not in text and "https://" not in text

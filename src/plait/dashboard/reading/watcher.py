@@ -1,13 +1,13 @@
-"""The contents of a control directory as one value, read again and again at little cost.
+"""Read a control directory again and again at little cost; each time gives a `JoinSnapshot`.
 
-*Cost.* A `Watcher` reads what is new since the last time: the end of each log, the reports of
-batches that have ended meanwhile. The first time it reads the ends of logs only, and the reports of
-the last few batches; where there is no history, it makes one of the reports that are there, a few
-batches each time. So opening a query that has run for weeks takes as long as opening a new one.
+*Cost.* A `DirectoryWatcher` reads what is new since the last time: the end of each log, and the
+reports of batches that have ended meanwhile. The first time it reads only the ends of logs and the
+reports of the last few batches. Where there is no history, it makes one from the reports that are
+there, a few batches each time. So a query that has run for weeks opens as fast as a new one.
 
-*Invariants.* Nothing is written, no lock is taken, nothing but files is needed: neither Spark nor
-the driver. What cannot be read is left out and told in `notes`. What else goes wrong makes contents
-`stale` and ends nothing (`refreshed`).
+*Invariants.* Nothing is written, no lock is taken, and neither Spark nor the driver is needed. What
+cannot be read is left out and named in `notes`. Any other failure marks the snapshot as `stale`
+(`refreshed`).
 """
 
 from __future__ import annotations
@@ -19,33 +19,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from plait.adapt.events import Event
 from plait.adapt.replay import started
-from plait.dashboard.drawing.series import Series
-from plait.dashboard.pages.decisions import Decided, decided
+from plait.dashboard.reading.decision_cards import decision_cards
+from plait.dashboard.reading.series import Series
+from plait.dashboard.reading.snapshot import JoinSnapshot, ProcessorEstimates, Watcher
 from plait.errors import PlaitError, SourceError
 from plait.groups.routing.table import Table
 from plait.machine.regular import folder_below, open_below, read_below
 from plait.machine.stores import LARGEST
 from plait.node.durable.fields import wrong_field
-from plait.node.epochs import Epoch
 from plait.node.reports.event_log import read_events
 from plait.node.reports.history import Past
 from plait.node.reports.history_log import HistoryReader
 from plait.node.reports.question import Question
 from plait.node.reports.report import Report
-from plait.node.reports.requests import PlanAnswer, PlanRequest
-from plait.query.query import Query
 from plait.sites.spark.mailboxes import is_mailbox
 from plait.spark.control.directory import BALANCE, EVENTS, Control, controls_in
 from plait.spark.control.driver_files import HISTORY, QUESTION, batch_record
 from plait.spark.control.epoch_files import reason_of
 from plait.spark.control.plan_requests import PlanRequests
-
-if TYPE_CHECKING:
-    from plait.dashboard.reading.sites_contents import SitesRead
 
 _RECENT = 6
 """Batches of which the reports are kept whole."""
@@ -55,110 +50,22 @@ _TAIL = 1 << 16
 """Bytes of an event log that are read the first time."""
 _NEW = 1 << 22
 """Bytes of an event log that are read at once later."""
-_LONGEST_REASON = 300
 _FIRST = 1 << 20
 """The same of the history; the rest follows with the second look."""
 
 
-@dataclass(frozen=True, slots=True)
-class Belief:
-    """What a processor believed of its streams when it compared plans last."""
-
-    batch: int
-    time: int
-    """Event time, in microseconds."""
-    statistics: Mapping[str, Any]
-    standing: Mapping[str, Any]
-    """The plan that ran, what its states held, and how far off the cost model was."""
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """Everything that is shown of one join."""
-
-    name: str
-    folder: str
-    version: int = 0
-    """Another number whenever something has changed."""
-    read: float = 0.0
-    """When it was read, in seconds since 1970."""
-    question: Question | None = None
-    running: str = ""
-    """The id of the query that has reported last."""
-    history: Sequence[Past] = ()
-    series: Series = field(default_factory=Series)
-    """The history as columns of numbers."""
-    decisions: Sequence[Decided] = ()
-    """What was decided, the oldest first."""
-    recent: Sequence[tuple[int, Sequence[Report]]] = ()
-    """The last batches with their reports."""
-    beliefs: Mapping[int, Belief] = field(default_factory=dict)
-    """By processor."""
-    table: Table | None = None
-    epoch: Epoch | None = None
-    """The last thing that somebody asked for."""
-    waiting: Sequence[tuple[str, PlanRequest | None]] = ()
-    answers: Sequence[tuple[str, PlanAnswer]] = ()
-    notes: Sequence[str] = ()
-    sites: SitesRead | None = None
-    """What is known of a join over sites; then there is nothing else."""
-    stale: str = ""
-    """Why nothing newer could be read, if that is so."""
-
-    @property
-    def query(self) -> Query | None:
-        """The question as a value, if it is known."""
-        return None if self.question is None else self.question.query
-
-    @property
-    def latest(self) -> dict[int, Report]:
-        """The last report of each processor."""
-        return {r.processor: r for _, reports in self.recent for r in reports}
-
-    @property
-    def last(self) -> Past | None:
-        """The last batch that has ended."""
-        return self.history[-1] if self.history else None
-
-
-class Watching(Protocol):
-    """What reads a join again and again."""
-
-    name: str
-
-    @property
-    def contents(self) -> Contents:
-        """What was read last."""
-
-    def refresh(self) -> Contents:
-        """Read what is new."""
-
-    def settled(self) -> Contents:
-        """Everything there is."""
-
-
-def refreshed(watcher: Watching) -> Contents:
-    """Read what is new; if that fails for whatever reason, what was read last, with the reason."""
-    try:
-        return watcher.refresh()
-    except Exception as error:
-        known = isinstance(error, PlaitError | OSError)
-        reason = str(error) if known else f"{type(error).__name__}: {error}"
-        return replace(watcher.contents, stale=reason[:_LONGEST_REASON])
-
-
-def watch_checkpoint(place: Path) -> list[Watching]:
+def watch_checkpoint(place: Path) -> list[Watcher]:
     """A watcher for each join in a checkpoint, for the one of a control directory, or for sites.
 
     A place without any is a SourceError.
     """
     if is_mailbox(place):
-        from plait.dashboard.reading.sites_contents import SitesWatcher
+        from plait.dashboard.reading.sites import SitesWatcher
 
         return [SitesWatcher(place)]
     if (place / "reports").is_dir():
-        return [Watcher(Control(str(place), True, temporary=not _in_checkpoint(place)))]
-    found: list[Watching] = [Watcher(control) for control in controls_in(place)]
+        return [DirectoryWatcher(Control(str(place), True, temporary=not _in_checkpoint(place)))]
+    found: list[Watcher] = [DirectoryWatcher(control) for control in controls_in(place)]
     if not found:
         what = "has no reports of a join" if place.is_dir() else "does not exist"
         raise SourceError(
@@ -173,14 +80,14 @@ def _in_checkpoint(control: Path) -> bool:
     return len(control.parents) > 1 and (control.parents[1] / "offsets").is_dir()
 
 
-class Watcher:
+class DirectoryWatcher:
     """Reads one control directory."""
 
     def __init__(self, control: Control) -> None:
         self.control = control
         self.name = Path(control.folder).name if not control.temporary else "join"
         self._folder = Path(control.folder)
-        self._contents = Contents(self.name, control.folder)
+        self._contents = JoinSnapshot(self.name, control.folder)
         self._history = HistoryReader(self._folder / HISTORY)
         self._before: list[Past] = []
         """Batches from before the history began, made of their reports."""
@@ -189,7 +96,7 @@ class Watcher:
         self._gathered = _Gathered()
         self._ends: dict[str, int] = {}
         """How far each log was read."""
-        self._beliefs: dict[int, Belief] = {}
+        self._beliefs: dict[int, ProcessorEstimates] = {}
         self._balance: list[Event] = []
         self._skipped: dict[str, list[str]] = {}
         """What could not be read, by where it is."""
@@ -197,11 +104,11 @@ class Watcher:
         """What keeps the directory from being up to date."""
 
     @property
-    def contents(self) -> Contents:
+    def snapshot(self) -> JoinSnapshot:
         """What was read last."""
         return self._contents
 
-    def refresh(self) -> Contents:
+    def refresh(self) -> JoinSnapshot:
         """Read what is new."""
         control, last = self.control, self._contents
         running = control.newest_query() or ""
@@ -225,23 +132,23 @@ class Watcher:
             running=running,
             history=tuple(lines) if told else last.history,
             series=self._gathered.series,
-            decisions=decided(self._gathered.decisions, self._balance)
+            decisions=decision_cards(self._gathered.decisions, self._balance)
             if told or balance
             else last.decisions,
             recent=recent,
-            beliefs=dict(self._beliefs),
+            estimates=dict(self._beliefs),
             table=table,
             epoch=epoch,
             waiting=tuple(requests.waiting()),
             answers=tuple(requests.answers()),
             notes=(*self.trouble, *notes, *trouble, *self._history.notes, *unread),
         )
-        if _what_matters(found) != _what_matters(last):
+        if _fingerprint(found) != _fingerprint(last):
             found = replace(found, version=last.version + 1)
         self._contents = found
         return found
 
-    def settled(self) -> Contents:
+    def settled(self) -> JoinSnapshot:
         """Read until everything that is there has been read, also what comes with later looks."""
         while True:
             before = self._contents
@@ -419,13 +326,15 @@ def _all(lines: Iterable[Past]) -> Iterable[Mapping[str, Any]]:
     return (decision for line in lines for decision in line.decisions)
 
 
-def _belief(line: bytes) -> tuple[int, Belief] | None:
+def _belief(line: bytes) -> tuple[int, ProcessorEstimates] | None:
     """A comparison of plans in a log, with the processor that made it."""
     try:
         given = json.loads(line)
         if given["event"] != "compared":
             return None
-        belief = Belief(given["batch"], given["time"], given["statistics"], given["standing"])
+        belief = ProcessorEstimates(
+            given["batch"], given["time"], given["statistics"], given["standing"]
+        )
         told = {"batch": belief.batch, "time": belief.time, "processor": given["processor"]}
         of_types = isinstance(belief.statistics, dict) and isinstance(belief.standing, dict)
         return (given["processor"], belief) if of_types and not wrong_field(Event, told) else None
@@ -433,8 +342,8 @@ def _belief(line: bytes) -> tuple[int, Belief] | None:
         return None
 
 
-def _what_matters(found: Contents) -> tuple[object, ...]:
-    """What makes two contents different; cheap to compare."""
+def _fingerprint(found: JoinSnapshot) -> tuple[object, ...]:
+    """What makes two snapshots different; cheap to compare."""
     last = found.last
     return (
         found.running,
@@ -442,7 +351,7 @@ def _what_matters(found: Contents) -> tuple[object, ...]:
         len(found.history),
         None if last is None else last.last,
         len(found.decisions),
-        max((b.time for b in found.beliefs.values()), default=0),
+        max((b.time for b in found.estimates.values()), default=0),
         None if found.table is None else found.table.number,
         None if found.epoch is None else (found.epoch.number, found.epoch.origin),
         tuple(name for name, _ in found.waiting),

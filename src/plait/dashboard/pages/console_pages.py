@@ -8,10 +8,10 @@ from typing import get_args
 
 from plait.dashboard.drawing.markup import Child, Markup, page, tag
 from plait.dashboard.pages import sections
-from plait.dashboard.pages.preview import PlanPreview
-from plait.dashboard.pages.sections import Looking, drawn, section
+from plait.dashboard.pages.sections import ViewOptions, render, section
 from plait.dashboard.pages.sites_sections import sites_parts
-from plait.dashboard.reading.contents import Contents
+from plait.dashboard.reading.snapshot import JoinSnapshot
+from plait.dashboard.views.plan_preview import PlanPreview
 from plait.figures import duration, instant, processors, short, size
 from plait.node.reports.requests import PlanAnswer, PlanRequest
 from plait.plan.migration import Strategy
@@ -33,11 +33,11 @@ class ConsoleSite:
     """What a form must bring along."""
 
 
-def framed(site: ConsoleSite, contents: Contents, path: str, *parts: Child) -> Markup:
+def console_page(site: ConsoleSite, snapshot: JoinSnapshot, path: str, *parts: Child) -> Markup:
     """A page with its head, its menu and these parts."""
     # Links are relative: where the console is, nobody is to know but who is there.
     menu = [("./", "Overview"), ("decisions", "Decisions"), ("processors", "Processors")]
-    if contents.sites is not None:
+    if snapshot.sites is not None:
         menu = menu[:1]
     elif site.control:
         menu.append(("control", "Control"))
@@ -65,53 +65,53 @@ def framed(site: ConsoleSite, contents: Contents, path: str, *parts: Child) -> M
                     tag("nav", [tag("a", text, href=to, class_="here" if to == path else None)
                                 for to, text in menu]),
                     tag("nav", others, class_="joins") if len(site.joins) > 1 else None,
-                    tag("span", contents.folder, class_="where"),
-                    drawn(sections.status, contents),
+                    tag("span", snapshot.folder, class_="where"),
+                    render(sections.status, snapshot),
                     class_="bar",
                 ),
             ),
-            tag("main", *parts, id="main", data_version=contents.version),
+            tag("main", *parts, id="main", data_version=snapshot.version),
         ),
     )  # fmt: skip
 
 
-def overview(site: ConsoleSite, contents: Contents, looking: Looking) -> Markup:
+def overview(site: ConsoleSite, snapshot: JoinSnapshot, options: ViewOptions) -> Markup:
     """What one sees first."""
-    if contents.sites is not None:
-        return framed(site, contents, "./", *sites_parts(contents.sites))
-    return framed(
+    if snapshot.sites is not None:
+        return console_page(site, snapshot, "./", *sites_parts(snapshot.sites))
+    return console_page(
         site,
-        contents,
+        snapshot,
         "./",
-        drawn(sections.tiles, contents),
-        drawn(sections.graph, contents, looking),
-        drawn(sections.plans, contents, looking),
-        drawn(sections.timeline, contents, looking),
-        drawn(sections.decisions, contents, looking, _FEW),
-        drawn(sections.notes, contents),
+        render(sections.tiles, snapshot),
+        render(sections.graph, snapshot, options),
+        render(sections.plans, snapshot, options),
+        render(sections.timeline, snapshot, options),
+        render(sections.decisions, snapshot, options, _FEW),
+        render(sections.notes, snapshot),
     )
 
 
-def decisions_page(site: ConsoleSite, contents: Contents, looking: Looking) -> Markup:
+def decisions_page(site: ConsoleSite, snapshot: JoinSnapshot, options: ViewOptions) -> Markup:
     """All decisions."""
-    return framed(
+    return console_page(
         site,
-        contents,
+        snapshot,
         "decisions",
-        drawn(sections.timeline, contents, looking),
-        drawn(sections.decisions, contents, looking, _MANY),
+        render(sections.timeline, snapshot, options),
+        render(sections.decisions, snapshot, options, _MANY),
     )
 
 
-def processors_page(site: ConsoleSite, contents: Contents) -> Markup:
+def processors_page(site: ConsoleSite, snapshot: JoinSnapshot) -> Markup:
     """Processors, groups and streams."""
-    return framed(
+    return console_page(
         site,
-        contents,
+        snapshot,
         "processors",
-        drawn(sections.groups, contents),
-        drawn(sections.loads, contents, Looking()),
-        drawn(sections.streams, contents),
+        render(sections.groups, snapshot),
+        render(sections.loads, snapshot, ViewOptions()),
+        render(sections.streams, snapshot),
     )
 
 
@@ -128,26 +128,26 @@ class Form:
     trouble: str = ""
 
 
-def control_page(site: ConsoleSite, contents: Contents, form: Form) -> Markup:
+def control_page(site: ConsoleSite, snapshot: JoinSnapshot, form: Form) -> Markup:
     """Where another plan is asked for."""
-    return framed(
+    return console_page(
         site,
-        contents,
+        snapshot,
         "control",
-        drawn(_form, site, contents, form),
-        None if form.preview is None else drawn(_preview, form.preview),
-        drawn(_asked, contents),
-        drawn(sections.plans, contents, Looking(live=False), "six"),
+        render(_form, site, snapshot, form),
+        None if form.preview is None else render(_preview, form.preview),
+        render(_asked, snapshot),
+        render(sections.plans, snapshot, ViewOptions(live=False), "six"),
     )
 
 
-def _form(site: ConsoleSite, contents: Contents, form: Form) -> Markup:
-    held = contents.epoch is not None and contents.epoch.plan is not None
+def _form(site: ConsoleSite, snapshot: JoinSnapshot, form: Form) -> Markup:
+    held = snapshot.epoch is not None and snapshot.epoch.plan is not None
     said = (
-        f"Pinned: every processor runs {contents.epoch.plan} until it is released."
-        if held and contents.epoch is not None
+        f"Pinned: every processor runs {snapshot.epoch.plan} until it is released."
+        if held and snapshot.epoch is not None
         else "Processors choose their plans themselves."
-        if contents.question is not None and contents.question.policy is not None
+        if snapshot.question is not None and snapshot.question.policy is not None
         else "The plan was given when the query was started, and stays."
     )
     known = [(s, s.replace("-", " ")) for s in get_args(Strategy)]
@@ -156,7 +156,7 @@ def _form(site: ConsoleSite, contents: Contents, form: Form) -> Markup:
         for value, text in (("auto", "let Plait choose"), *known)
     ]
     csrf = tag("input", type="hidden", name="csrf", value=site.csrf)
-    names = [] if contents.query is None else list(contents.query.names)
+    names = [] if snapshot.query is None else list(snapshot.query.names)
     example = _example(names)
     return section(
         "form",
@@ -248,20 +248,20 @@ def _preview(found: PlanPreview) -> Markup:
     )
 
 
-def _asked(contents: Contents) -> Markup:
+def _asked(snapshot: JoinSnapshot) -> Markup:
     """Requests and what became of them."""
-    if not contents.waiting and not contents.answers:
+    if not snapshot.waiting and not snapshot.answers:
         return section(
             "asked", "Requests", tag("p", "Nobody has asked for anything.", class_="soft"),
             kind="six",
         )  # fmt: skip
     rows = [
         tag("tr", tag("td", _words(r)), tag("td", "waits for the driver", class_="soft"))
-        for _, r in contents.waiting
+        for _, r in snapshot.waiting
         if r is not None
     ]
-    rows += [tag("tr", tag("td", _words(a.request)), tag("td", *_answer(contents, a)))
-             for _, a in contents.answers[:12]]  # fmt: skip
+    rows += [tag("tr", tag("td", _words(a.request)), tag("td", *_answer(snapshot, a)))
+             for _, a in snapshot.answers[:12]]  # fmt: skip
     return section("asked", "Requests", tag("table", rows), kind="six")
 
 
@@ -272,11 +272,11 @@ def _words(request: PlanRequest) -> Child:
     return [f"{request.action} ", tag("code", request.plan), tag("br"), when]
 
 
-def _answer(contents: Contents, answer: PlanAnswer) -> Sequence[Child]:
+def _answer(snapshot: JoinSnapshot, answer: PlanAnswer) -> Sequence[Child]:
     if answer.refused:
         return [tag("span", answer.refused, class_="loss")]
-    followed = sum(r.epoch >= answer.epoch for r in contents.latest.values())
-    everywhere = f"followed by {followed} of {len(contents.latest)} processors"
+    followed = sum(r.epoch >= answer.epoch for r in snapshot.latest.values())
+    everywhere = f"followed by {followed} of {len(snapshot.latest)} processors"
     return [f"epoch {answer.epoch}", tag("br"), tag("small", everywhere, class_="soft")]
 
 
@@ -292,11 +292,11 @@ def refused_page(title: str, said: str) -> Markup:
     )
 
 
-def looking_of(given: Mapping[str, str]) -> Looking:
+def view_options(given: Mapping[str, str]) -> ViewOptions:
     """What somebody wants to see, from the address; nonsense is as nothing.
 
-    >>> looking_of({"span": "all", "processor": "3"}), looking_of({"span": "x"}).span
-    (Looking(span=None, processor=3, live=True), 200)
+    >>> view_options({"span": "all", "processor": "3"}), view_options({"span": "x"}).span
+    (ViewOptions(span=None, processor=3, live=True), 200)
     """
     span: int | None = 200
     if given.get("span") == "all":
@@ -304,4 +304,4 @@ def looking_of(given: Mapping[str, str]) -> Looking:
     elif (text := given.get("span", "")).isdecimal() and len(text) < 8:
         span = max(1, int(text))
     which = given.get("processor", "")
-    return Looking(span, int(which) if which.isdecimal() and len(which) < 8 else None)
+    return ViewOptions(span, int(which) if which.isdecimal() and len(which) < 8 else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plait.dashboard.reading.contents import Contents
+from plait.dashboard.reading.snapshot import JoinSnapshot
 from plait.errors import PlaitError
 from plait.groups.moves.messages import Move
 from plait.groups.routing.table import Table
@@ -51,17 +51,17 @@ class LoadView:
         return sum(known) if known and len(known) == len(self.groups) else None
 
 
-def load_view(contents: Contents) -> LoadView:
+def load_view(snapshot: JoinSnapshot) -> LoadView:
     """What each processor and each group takes."""
-    question = contents.question
+    question = snapshot.question
     began = None if question is None else question.table
-    table = contents.table or began
-    where = _placement(contents, table, began) if table is not None and began is not None else None
+    table = snapshot.table or began
+    where = _placement(snapshot, table, began) if table is not None and began is not None else None
     counts: dict[int, int] = {}
     for places in () if table is None else table.places:
         for processor in places:
             counts[processor] = counts.get(processor, 0) + 1
-    latest = sorted(contents.latest.values(), key=lambda r: r.processor)
+    latest = sorted(snapshot.latest.values(), key=lambda r: r.processor)
     routed = {r.processor: sum(r.routed.values()) for r in latest}
     mean = sum(routed.values()) / len(routed) if routed else 0.0
     processors = tuple(
@@ -87,16 +87,16 @@ def load_view(contents: Contents) -> LoadView:
     return LoadView(processors, where.groups, where.moves, where.table, where.since, limit)
 
 
-def _placement(contents: Contents, table: Table, began: Table) -> Placement | None:
+def _placement(snapshot: JoinSnapshot, table: Table, began: Table) -> Placement | None:
     """Where the groups are and what each has taken in the last batches."""
-    query = contents.query
+    query = snapshot.query
     assert query is not None, "with a table there is a question"
-    numbers = [r.processor for _, reports in contents.recent for r in reports]
-    processors = max([contents.question.processors if contents.question else 0,
+    numbers = [r.processor for _, reports in snapshot.recent for r in reports]
+    processors = max([snapshot.question.processors if snapshot.question else 0,
                       *(n + 1 for n in numbers)])  # fmt: skip
     looks = Looks(query, len(began.places), processors)
     try:
-        for number, reports in contents.recent:
+        for number, reports in snapshot.recent:
             looks.add(reports, table if table.since <= number else began)
         look = looks.look(table, range(processors))
         return None if look is None else placement(look, table)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from plait.adapt.policy import PlanPolicy
 from plait.adapt.strategy import way_to
-from plait.dashboard.reading.contents import Belief, Contents
+from plait.dashboard.reading.snapshot import JoinSnapshot, ProcessorEstimates
 from plait.errors import MigrationError, PlaitError
 from plait.node.reports.question import Question
 from plait.optimize.model import Model
@@ -26,7 +26,7 @@ from plait.plan.text import read_plan
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class ProcessorPreview:
     """One processor under the plan that it has and under another one."""
 
     processor: int
@@ -50,7 +50,7 @@ class PlanPreview:
     plan: str
     label: str
     """The plan with the ways of its tuples."""
-    processors: tuple[Foreseen, ...] = ()
+    processors: tuple[ProcessorPreview, ...] = ()
     silent: int = 0
     """Processors of which nothing is known."""
     kept: tuple[str, ...] = ()
@@ -79,10 +79,10 @@ class PlanPreview:
 
 
 def preview(
-    contents: Contents, plan: str, strategy: Strategy | Literal["auto"] = "auto"
+    snapshot: JoinSnapshot, plan: str, strategy: Strategy | Literal["auto"] = "auto"
 ) -> PlanPreview:
     """What going to a plan would take; what is no plan of the question is a PlaitError."""
-    question = contents.question
+    question = snapshot.question
     if question is None:
         raise MigrationError(
             "the question of this query is not known here, so no plan can be read",
@@ -94,7 +94,7 @@ def preview(
             f"a query cannot go over to {wanted} while it runs", remedy="give a tree of joins"
         )
     found, kept, made = [], set[str](), set[str]()
-    latest = contents.latest
+    latest = snapshot.latest
     for processor in sorted(latest):
         running = _running(question, latest[processor].plan)
         if running is None:
@@ -103,7 +103,7 @@ def preview(
         combined = [s for s in (*difference.kept, *difference.moved) if len(s.streams) > 1]
         kept |= {state_label(question.query, s.streams) for s in combined}
         made |= {state_label(question.query, s.streams) for s in difference.recomputed}
-        belief = contents.beliefs.get(processor)
+        belief = snapshot.estimates.get(processor)
         foreseen = None if belief is None else _foreseen(
             question, processor, running, wanted, belief, strategy
         )  # fmt: skip
@@ -135,9 +135,9 @@ def _foreseen(
     processor: int,
     running: Node,
     wanted: Node,
-    belief: Belief,
+    belief: ProcessorEstimates,
     strategy: Strategy | Literal["auto"],
-) -> Foreseen | None:
+) -> ProcessorPreview | None:
     try:
         model = Model(question.query, read_statistics(belief.statistics), question.costs)
     except PlaitError:
@@ -158,7 +158,7 @@ def _foreseen(
         price=price or 1.0,
         overhead=overhead,
     )
-    return Foreseen(
+    return ProcessorPreview(
         processor,
         now.cpu * (price or 1.0),
         then.cpu * (price or 1.0),

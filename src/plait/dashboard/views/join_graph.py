@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from plait.dashboard.reading.contents import Belief, Contents
+from plait.dashboard.reading.snapshot import JoinSnapshot, ProcessorEstimates
 from plait.errors import PlaitError
 from plait.node.reports.work import streams_name
 from plait.optimize.statistics import Statistics, read_statistics
@@ -53,26 +53,26 @@ class GraphView:
     streams: tuple[StreamView, ...]
     edges: tuple[EdgeView, ...]
     processor: int | None
-    """Whose beliefs these are; None: all taken together."""
+    """Whose estimates these are; None: all taken together."""
     batch: int | None = None
     """The newest comparison of plans that they come from."""
     told: int = 0
     """Processors that have told what they believe."""
 
 
-def graph_view(contents: Contents, processor: int | None = None) -> GraphView | None:
+def graph_view(snapshot: JoinSnapshot, processor: int | None = None) -> GraphView | None:
     """The join graph, as one processor sees it or all; None if the question is not known."""
-    query = contents.query
+    query = snapshot.query
     if query is None:
         return None
-    beliefs = {
+    estimates = {
         p: found
-        for p, belief in contents.beliefs.items()
+        for p, belief in snapshot.estimates.items()
         if processor in (None, p) and (found := _statistics(belief)) is not None
     }
-    copies = _copies(contents) if processor is None else {}
-    rates = _rates(query, list(beliefs.values()), copies)
-    latest = [r for r in contents.latest.values() if processor in (None, r.processor)]
+    copies = _copies(snapshot) if processor is None else {}
+    rates = _rates(query, list(estimates.values()), copies)
+    latest = [r for r in snapshot.latest.values() if processor in (None, r.processor)]
     stored = {
         name: sum(r.states.get(streams_name(query.names, [i]), [0])[0] for r in latest)
         for i, name in enumerate(query.names)
@@ -81,21 +81,21 @@ def graph_view(contents: Contents, processor: int | None = None) -> GraphView | 
     for report in latest:
         for name, late in report.total.get("late", {}).items():
             total[name] = total.get(name, 0) + late
-    last = contents.last
+    last = snapshot.last
     marks: Mapping[str, int] = {} if last is None else last.watermarks
     streams = tuple(
         StreamView(name, *rates[name], stored[name], total.get(name, 0), marks.get(name))
         for name in query.names
     )
     edges = tuple(
-        EdgeView(i, j, keys, *_agreement(query, i, j, list(beliefs.values()), rates))
+        EdgeView(i, j, keys, *_agreement(query, i, j, list(estimates.values()), rates))
         for i, j, keys in _pairs(query)
     )
-    newest = max((contents.beliefs[p].batch for p in beliefs), default=None)
-    return GraphView(streams, edges, processor, newest, len(beliefs))
+    newest = max((snapshot.estimates[p].batch for p in estimates), default=None)
+    return GraphView(streams, edges, processor, newest, len(estimates))
 
 
-def _statistics(belief: Belief) -> Statistics | None:
+def _statistics(belief: ProcessorEstimates) -> Statistics | None:
     try:
         return read_statistics(belief.statistics)
     except PlaitError:
@@ -113,11 +113,11 @@ def _pairs(query: Query) -> list[tuple[int, int, str]]:
     return found
 
 
-def _copies(contents: Contents) -> dict[str, float]:
+def _copies(snapshot: JoinSnapshot) -> dict[str, float]:
     """How many processors a row of each stream goes to, on average, in the last batch."""
-    if not contents.recent:
+    if not snapshot.recent:
         return {}
-    _, reports = contents.recent[-1]
+    _, reports = snapshot.recent[-1]
     rows = max((r.rows for r in reports), key=lambda n: sum(n.values()), default={})
     routed: dict[str, int] = {}
     for report in reports:

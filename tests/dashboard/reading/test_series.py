@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from plait.dashboard.drawing.series import Series
+from plait.dashboard.reading.series import Series
 from plait.node.reports.history import Past
 
 

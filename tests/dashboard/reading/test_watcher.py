@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 from tests.dashboard.conftest import RUN
 
-from plait.dashboard.reading.contents import Contents, watch_checkpoint
+from plait.dashboard.reading.snapshot import JoinSnapshot
+from plait.dashboard.reading.watcher import watch_checkpoint
 from plait.errors import SourceError
 from plait.node.reports.history_log import HistoryWriter
 from plait.spark.control.driver_files import HISTORY, QUESTION
 from plait_lab.workloads.checkpoints import ID
 
 
-def batches(contents: Contents) -> list[int]:
-    return [past.last for past in contents.history]
+def batches(snapshot: JoinSnapshot) -> list[int]:
+    return [past.last for past in snapshot.history]
 
 
 def listing(where: Path) -> dict[str, tuple[int, int]]:
@@ -34,7 +35,7 @@ def test_everything_is_read_and_nothing_is_written(checkpoint: Path) -> None:
     (watcher,) = watch_checkpoint(checkpoint)
     found = watcher.refresh()
     assert batches(found) == list(range(60)) and found.question is not None
-    assert set(found.beliefs) == set(found.latest) == {0, 1, 2}
+    assert set(found.estimates) == set(found.latest) == {0, 1, 2}
     assert {d.sort for d in found.decisions} == {"change", "verdict", "groups"}
     assert found.table is not None and found.table.under_way
     assert not found.notes
@@ -86,7 +87,7 @@ def test_without_a_question_the_log_tells_it(checkpoint: Path) -> None:
         log.unlink()
     (blind,) = watch_checkpoint(checkpoint)
     found = blind.refresh()
-    assert found.query is None and len(found.history) == 60 and not found.beliefs
+    assert found.query is None and len(found.history) == 60 and not found.estimates
 
 
 def test_damage_is_left_out(checkpoint: Path) -> None:
@@ -120,9 +121,9 @@ def test_neither_spark_nor_an_engine_is_needed(generated: Path) -> None:
         "import sys\n"
         "for name in ('pyspark', 'py4j', 'pandas', 'numba'): sys.modules[name] = None\n"
         "from pathlib import Path\n"
-        "from plait.dashboard.reading.contents import watch_checkpoint\n"
+        "from plait.dashboard.reading.watcher import watch_checkpoint\n"
         "from plait.dashboard.server import Console\n"
-        "from plait.dashboard.pages.single_file import report_page\n"
+        "from plait.dashboard.pages.report_page import report_page\n"
         f"(watcher,) = watch_checkpoint(Path({str(generated)!r}))\n"
         "assert 'Join graph' in report_page([watcher.refresh()])\n"
         "Console([watcher]).start().close()\n"

@@ -1,4 +1,4 @@
-"""The contents of a mailbox of sites as one value, read again and again at little cost.
+"""The snapshot of a mailbox of sites as one value, read again and again at little cost.
 
 A `SitesWatcher` reads the reports that are new since the last time, by the log of Spark's sink. It
 writes nothing, and needs neither Spark nor the applications.
@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from plait.dashboard.reading.contents import Contents
+from plait.dashboard.reading.snapshot import JoinSnapshot
 from plait.sites.plans.plan import Jep, SiteLink, Sites
 from plait.sites.site.progress import SitesProgress, added_up
 from plait.sites.spark.mailboxes import ReportReader, described
 
 
 @dataclass(frozen=True, slots=True)
-class SitesRead:
+class SitesSnapshot:
     """What a mailbox tells of the sites of a join."""
 
     sites: Sites
@@ -52,24 +52,24 @@ class SitesWatcher:
         self._sites, self._first = described(place)
         self._reader = ReportReader(place)
         self._reports: list[dict[str, Any]] = []
-        self._contents = Contents(self.name, str(place))
+        self._contents = JoinSnapshot(self.name, str(place))
 
     @property
-    def contents(self) -> Contents:
+    def snapshot(self) -> JoinSnapshot:
         """What was read last."""
         return self._contents
 
-    def refresh(self) -> Contents:
+    def refresh(self) -> JoinSnapshot:
         """Read what is new."""
         new = self._reader.new()
         self._contents = replace(self._contents, read=time.time())
         if new or self._contents.sites is None:
             self._reports += new
-            read = SitesRead(self._sites, self._first, added_up(self._reports))
+            read = SitesSnapshot(self._sites, self._first, added_up(self._reports))
             version = self._contents.version + 1
             self._contents = replace(self._contents, version=version, sites=read)
         return self._contents
 
-    def settled(self) -> Contents:
+    def settled(self) -> JoinSnapshot:
         """Everything there is."""
         return self.refresh()

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plait.dashboard.reading.contents import Contents
+from plait.dashboard.reading.snapshot import JoinSnapshot
 from plait.errors import PlaitError
 from plait.node.reports.report import Report
 from plait.node.reports.work import WORK, streams_name
@@ -58,14 +58,14 @@ class TreeView:
     """Of the last batch."""
 
 
-def tree_views(contents: Contents, processor: int | None = None) -> tuple[TreeView, ...]:
+def tree_views(snapshot: JoinSnapshot, processor: int | None = None) -> tuple[TreeView, ...]:
     """The plans that run, those of the most processors first."""
-    latest = [r for r in contents.latest.values() if processor in (None, r.processor)]
-    costs = DEFAULT if contents.question is None else contents.question.costs
+    latest = [r for r in snapshot.latest.values() if processor in (None, r.processor)]
+    costs = DEFAULT if snapshot.question is None else snapshot.question.costs
     found = []
     for plan, _ in Counter(r.plan for r in latest).most_common():
         there = sorted((r for r in latest if r.plan == plan), key=lambda r: r.processor)
-        root = None if contents.query is None else _root(contents.query, plan, there, costs)
+        root = None if snapshot.query is None else _root(snapshot.query, plan, there, costs)
         found.append(
             TreeView(plan, tuple(r.processor for r in there), root, sum(r.results for r in there))
         )

@@ -9,23 +9,23 @@ from importlib.resources import files
 
 from plait.dashboard.drawing.markup import Child, Markup, page, style_sheet, tag
 from plait.dashboard.pages import sections
-from plait.dashboard.pages.sections import Looking, drawn
+from plait.dashboard.pages.sections import ViewOptions, render
 from plait.dashboard.pages.sites_sections import sites_parts
-from plait.dashboard.reading.contents import Contents
+from plait.dashboard.reading.snapshot import JoinSnapshot
 from plait.figures import instant
 
 _MOST = 500
 """Decisions in a report."""
 
 
-def report_page(found: Sequence[Contents]) -> Markup:
+def report_page(found: Sequence[JoinSnapshot]) -> Markup:
     """A report of all joins of a checkpoint.
 
     It has no script, and says so: a browser that opens it runs and loads nothing.
     """
     style = files("plait.dashboard").joinpath("style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    names = ", ".join(contents.name for contents in found)
+    names = ", ".join(snapshot.name for snapshot in found)
     return page(
         tag(
             "head",
@@ -36,40 +36,40 @@ def report_page(found: Sequence[Contents]) -> Markup:
             tag("title", f"{names} · Plait"),
             style_sheet(style),
         ),
-        tag("body", [_join(contents) for contents in found]),
+        tag("body", [_join(snapshot) for snapshot in found]),
     )  # fmt: skip
 
 
-def _join(contents: Contents) -> Child:
-    looking = Looking(span=None, live=False)
+def _join(snapshot: JoinSnapshot) -> Child:
+    options = ViewOptions(span=None, live=False)
     return [
         tag(
             "header",
             tag(
                 "div",
                 tag("h1", tag("span", "≋ "), "Plait"),
-                tag("b", contents.name),
-                tag("span", contents.folder, class_="where"),
-                drawn(sections.status, contents),
+                tag("b", snapshot.name),
+                tag("span", snapshot.folder, class_="where"),
+                render(sections.status, snapshot),
                 class_="bar",
             ),
         ),
-        tag("main", _parts(contents, looking)),
-        tag("footer", f"written {instant(contents.read)} UTC by plait report"),
+        tag("main", _parts(snapshot, options)),
+        tag("footer", f"written {instant(snapshot.read)} UTC by plait report"),
     ]
 
 
-def _parts(contents: Contents, looking: Looking) -> list[Child]:
-    if contents.sites is not None:
-        return sites_parts(contents.sites)
+def _parts(snapshot: JoinSnapshot, options: ViewOptions) -> list[Child]:
+    if snapshot.sites is not None:
+        return sites_parts(snapshot.sites)
     return [
-        drawn(sections.tiles, contents),
-        drawn(sections.graph, contents, looking),
-        drawn(sections.plans, contents, looking),
-        drawn(sections.timeline, contents, looking),
-        drawn(sections.decisions, contents, looking, _MOST),
-        drawn(sections.groups, contents),
-        drawn(sections.loads, contents, looking),
-        drawn(sections.streams, contents),
-        drawn(sections.notes, contents),
+        render(sections.tiles, snapshot),
+        render(sections.graph, snapshot, options),
+        render(sections.plans, snapshot, options),
+        render(sections.timeline, snapshot, options),
+        render(sections.decisions, snapshot, options, _MOST),
+        render(sections.groups, snapshot),
+        render(sections.loads, snapshot, options),
+        render(sections.streams, snapshot),
+        render(sections.notes, snapshot),
     ]
