@@ -139,7 +139,7 @@ class Doors:
         self._ran: list[object] = []
         monkeypatch.setattr(
             "plait.spark.join.frame.results",
-            lambda query, frames, plan, *_, **__: self._ran.append(plan),
+            lambda query, frames, options: self._ran.append(options.plan),
         )
         for name, table in TABLES.items():
             pq.write_table(table, folder / f"{name}.parquet")

@@ -399,22 +399,21 @@ class _Runnable:
         query = self.query
         self._check_frames()
         from plait.spark.join.frame import results
+        from plait.spark.join.options import JoinOptions
 
-        runs, policy = self.plan(plan), self._policy(plan)
-        return results(
-            query,
-            self.sources,
-            runs,
-            processors,
-            late,
-            checkpoint,
-            name,
-            policy,
-            self.limits,
+        options = JoinOptions(
+            plan=self.plan(plan),
+            processors=processors,
+            late=late,
+            checkpoint=None if checkpoint is None else fspath(checkpoint),
+            name=name,
+            policy=self._policy(plan),
+            budget=self.limits,
             balance=self._balancing(),
             upgrade=upgrade,
             table=table,
         )
+        return results(query, self.sources, options)
 
     def result_delay(self, stream: str) -> str:
         """The delay with which a watermark on this stream's event time in results drops nothing.

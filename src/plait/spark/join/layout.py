@@ -20,11 +20,13 @@ from plait.node.durable.upgrade import nearest
 from plait.node.task import Beginning
 from plait.query.query import Query
 from plait.spark.balance.processor_set import processors_to_start, requested_partitions
+from plait.spark.balance.rebalance import finish_rebalance
 from plait.spark.checkpoint.stored_state import stored_contracts, stored_headers
 from plait.spark.checkpoint.upgrades import agreed
 from plait.spark.control.directory import Control
 from plait.spark.environment.partitions import processor_count
 from plait.spark.join.murmur3 import processor_keys
+from plait.spark.join.options import JoinOptions
 
 _SEEDS: dict[str, int] = {}
 """The seeds drawn for new checkpoints: two joins into one, or one that is made twice, agree."""
@@ -53,27 +55,35 @@ class Layout:
         return len(self.keys if self.active is None else self.active)
 
 
-def new_layout(
+def choose_layout(
+    session: SparkSession, query: Query, options: JoinOptions, control: Control, *, streaming: bool
+) -> Layout:
+    """The layout that the checkpoint has, or a new one where there is no checkpoint yet."""
+    if options.checkpoint is not None:
+        finish_rebalance(session, options.checkpoint)
+        return _layout_of_checkpoint(session, query, options, options.checkpoint, control)
+    if options.upgrade is not None:
+        raise CheckpointMismatch(
+            "there is no checkpoint to go on from with another question",
+            remedy="say where it is: to_df(checkpoint=..., upgrade=...)",
+        )
+    return _new_layout(session, query, options.processors, secret=not streaming)
+
+
+def _new_layout(
     session: SparkSession, query: Query, processors: int | None, *, secret: bool
 ) -> Layout:
-    """The layout of a query whose checkpoint is new, or unknown."""
+    """The layout of a query without a checkpoint, or with one that is not known yet."""
     count = processor_count(session, processors)
     routing = route(query.graph, count, seed=random_seed() if secret else None)
     return Layout(routing, _keys(count, routing), contract(query, routing), count)
 
 
-def layout_of(
-    session: SparkSession,
-    query: Query,
-    processors: int | None,
-    checkpoint: str,
-    control: Control,
-    code: str | None = None,
+def _layout_of_checkpoint(
+    session: SparkSession, query: Query, options: JoinOptions, checkpoint: str, control: Control
 ) -> Layout:
-    """The layout of a query with this checkpoint, which is refused if it is another query's.
-
-    With the `code` of a change, it goes on with another question: see `upgrades`.
-    """
+    """The layout that a checkpoint has; refuse the checkpoint of another query."""
+    processors = options.processors
     joins = stored_contracts(session, checkpoint)
     stored = list(joins)
     mine = nearest(stored, contract(query, route(query.graph, 1))) or next(iter(stored), None)
@@ -86,7 +96,7 @@ def layout_of(
     found = Layout(routing, _keys(count, routing), contract(query, routing), count)
     if mine is None:
         return found
-    found = replace(found, upgraded=agreed(control, mine, found.contract, code))
+    found = replace(found, upgraded=agreed(control, mine, found.contract, options.upgrade))
     # Keys were made for the number of partitions at the beginning; with more, some were added.
     keys = joins[mine] if len(joins[mine]) == routing.processors else found.keys
     found = replace(found, keys=keys, partitions=None)

@@ -48,6 +48,7 @@ from plait.spark.io.delta_table import create_delta
 from plait.spark.io.write_delta import start_delta, table_schema
 from plait.spark.join import frame
 from plait.spark.join.aside import LATE_COLUMN
+from plait.spark.join.options import JoinOptions
 from plait.spark.join.schemas import spark_schema
 from plait_lab.laws.golden import CHANGELOG
 from plait_lab.torture.spark.inputs import KEPT
@@ -398,18 +399,18 @@ def _started(session: SparkSession, round_: Round, mortal: Mortal) -> StreamingQ
     session.conf.set(CHANGELOG, str(round_.upgrade is not None).lower())
     checkpoint = str(round_.folder / "checkpoint")
     table = str(round_.folder / "out") if round_.delta else None
-    found: DataFrame = frame.results(
-        query,
-        {s.name: _stream(session, round_, s) for s in query.streams},
-        round_.plan,
-        None if number else round_.processors,
+    options = JoinOptions(
+        plan=round_.plan,
+        processors=None if number else round_.processors,
         late=True,
         checkpoint=checkpoint if round_.shared else None,
-        adapt=round_.policy,
+        policy=round_.policy,
         tuning=round_.tuning,
         table=table,
         balance=_EAGER if round_.balance else None,
     )
+    streams = {s.name: _stream(session, round_, s) for s in query.streams}
+    found: DataFrame = frame.results(query, streams, options)
     if table is not None:
         commits = MortalCommits(table, table_schema(lean(query), LATE_COLUMN))
         create_delta(table, commits.schema)
