@@ -99,7 +99,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "groups.moves.lanes": (LAYOUT, ("_STREAMS", "PLAIN")),
     "machine.names": (HOST, ("LONGEST_NAME",)),
     "node.far_ahead": (SHOWN, ("_DAY", "_YEAR")),
-    "node.durable.fields": ("beyond this, sums are no floats", ("_LARGE",)),
+    "codec": ("beyond this, sums are no floats", ("_LARGE",)),
     "node.reports.progress_text": (SHOWN, ("_MOST_SHOWN",)),
     "groups.routing.rows": (LAYOUT, ("_NARROW", "_WIDTHS")),
     "spark.io.kafka": (LAYOUT, ("_HEADER",)),

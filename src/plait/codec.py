@@ -9,7 +9,8 @@ The annotations of the fields are the format:
     Mapping[...]                a list of [key, value]: keys may be of any type
     ... | None, Literal, str, int, float, bool, Any
 
-Both forms of a mapping are read, whichever is written. `stored` gives a field another name.
+Both forms of a mapping are read, whichever is written. `stored` gives a field another name, or
+keeps it out of what is stored.
 
 What is decoded is checked against the annotations. Damage is a SourceError that names the place
 (`moves[1].groups[0]`), not a strange value.
@@ -20,6 +21,7 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -29,14 +31,18 @@ from plait.errors import SourceError
 
 T = TypeVar("T")
 Read = Callable[[Any], Any]
+Write = Callable[[Any], Any]
 
 _STORED = "stored"
 _LARGE = 2**1000
 """Beyond this, sums of whole numbers would be no floats."""
 
 
-def stored(name: str) -> dict[str, str]:
-    """Metadata of a field that is stored under another name: `field(metadata=stored("adapt"))`."""
+def stored(name: str | None) -> dict[str, str | None]:
+    """Metadata of a field that is stored under another name, or, with None, not at all.
+
+    It is used as in `field(metadata=stored("adapt"))`.
+    """
     return {_STORED: name}
 
 
@@ -49,10 +55,7 @@ def to_plain(value: object) -> Any:
     """
     if is_dataclass(value):
         kind: Any = type(value)
-        return {
-            name: _members(getattr(value, f.name)) if objects else to_plain(getattr(value, f.name))
-            for name, f, objects in _layout(kind)
-        }
+        return {name: write(getattr(value, f.name)) for name, f, write in _layout(kind)}
     if isinstance(value, tuple | list):
         return [to_plain(part) for part in value]
     if isinstance(value, frozenset):
@@ -75,8 +78,8 @@ def from_plain(kind: type[T], data: object, *, any_version: bool = False) -> T:
     """Decode what `to_plain` returned; anything else is a SourceError.
 
     With `any_version`, an earlier or later version may have written it: fields that are missing
-    have their defaults, unknown ones are left out, and a Literal may be any text. Numbers must then
-    be finite, so that they can be added up.
+    have their defaults, and unknown ones are left out. Numbers must then be finite, so that they
+    can be added up.
 
     >>> from plait.groups.moves.places import Place
     >>> from_plain(Place, {"processors": [0, 2], "spread": 1, "since": 0})
@@ -115,9 +118,9 @@ def from_tagged(kinds: Iterable[type[T]], data: object, tag: str) -> T:
 class _Damage(Exception):
     """A value that does not fit; the place is completed on the way up."""
 
-    def __init__(self, value: object, said: str = "") -> None:
+    def __init__(self, value: object, said: str = "", known: str = "") -> None:
         super().__init__()
-        self.value, self.said, self.place = value, said, ""
+        self.value, self.said, self.known, self.place = value, said, known, ""
 
     def within(self, outer: str) -> _Damage:
         separator = "." if self.place and not self.place.startswith("[") else ""
@@ -126,17 +129,30 @@ class _Damage(Exception):
 
     def described(self) -> str:
         if not self.said:
-            return f"{self.place or 'it'} cannot be {reprlib.repr(self.value)}"
+            known = f" (known: {self.known})" if self.known else ""
+            return f"{self.place or 'it'} cannot be {reprlib.repr(self.value)}{known}"
         return f"{self.place}: {self.said}" if self.place else self.said
 
 
 @cache
-def _layout(kind: type) -> tuple[tuple[str, Field[Any], bool], ...]:
-    """Of each field: the name under which it is stored, and whether mappings in it are objects."""
+def _layout(kind: type) -> tuple[tuple[str, Field[Any], Write], ...]:
+    """The fields that are stored: their names there, and how they are written."""
     hints = get_type_hints(kind)
-    return tuple(
-        (f.metadata.get(_STORED, f.name), f, _has_objects(hints[f.name])) for f in fields(kind)
-    )
+    named = ((f.metadata.get(_STORED, f.name), f) for f in fields(kind))
+    return tuple((name, f, _writer(hints[f.name])) for name, f in named if name is not None)
+
+
+def _writer(hint: Any) -> Write:
+    if _is_plain(hint):
+        return lambda value: value
+    return _members if _has_objects(hint) else to_plain
+
+
+def _is_plain(hint: Any) -> bool:
+    """Whether such values are plain already, so that nothing is copied."""
+    if get_origin(hint) in (dict, list, Union, UnionType):
+        return all(map(_is_plain, get_args(hint)))
+    return hint in (Any, str, int, float, bool, NoneType) or get_origin(hint) is Literal
 
 
 def _has_objects(hint: Any) -> bool:
@@ -149,8 +165,11 @@ def _reader(hint: Any, any_version: bool) -> Read:
     if is_dataclass(hint):
         return _object(hint, any_version)
     if origin in (Union, UnionType):
-        (only,) = (part for part in inner if part is not NoneType)
-        return _optional(_reader(only, any_version))
+        kinds = [part for part in inner if part is not NoneType]
+        if all(get_origin(part) is Literal for part in kinds):
+            words = tuple(word for part in kinds for word in get_args(part))
+            return _either([_one_of(words)], NoneType in inner)
+        return _either([_reader(part, any_version) for part in kinds], NoneType in inner)
     if isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields"):
         row = _row([_reader(part, any_version) for part in get_type_hints(hint).values()])
         return lambda data: hint(*row(data))
@@ -161,9 +180,9 @@ def _reader(hint: Any, any_version: bool) -> Read:
     if origin in (dict, Mapping):
         return _pairs(inner[0] is int, *(_reader(part, any_version) for part in inner))
     if origin is Literal:
-        return _checked(lambda data: data in inner or (any_version and isinstance(data, str)))
+        return _one_of(inner)
     if hint is float:
-        return _number if any_version else _float
+        return _finite if any_version else _float
     if hint is int:
         return _checked(_is_whole)
     if hint is bool and any_version:  # sums of them are numbers
@@ -182,6 +201,15 @@ def _checked(fits: Callable[[Any], bool]) -> Read:
     return read
 
 
+def _one_of(known: tuple[Any, ...]) -> Read:
+    def read(data: Any) -> Any:
+        if not any(type(data) is type(one) and data == one for one in known):
+            raise _Damage(data, known=", ".join(map(str, known)))
+        return data
+
+    return read
+
+
 def _is_whole(data: object) -> bool:
     return type(data) is int and -_LARGE < data < _LARGE
 
@@ -194,15 +222,25 @@ def _float(data: Any) -> float:
     return float(data)
 
 
-def _number(data: Any) -> Any:
-    """A finite number as it is: whole ones are shown without a point."""
-    if not (_is_whole(data) or (type(data) is float and math.isfinite(data))):
+def _finite(data: Any) -> float:
+    if not math.isfinite(found := _float(data)):
         raise _Damage(data)
-    return data
+    return found
 
 
-def _optional(inner: Read) -> Read:
-    return lambda data: None if data is None else inner(data)
+def _either(readers: Sequence[Read], optional: bool) -> Read:
+    """Read as the first of several types that fits."""
+    *others, last = readers
+
+    def read(data: Any) -> Any:
+        if data is None and optional:
+            return None
+        for one in others:
+            with suppress(_Damage):
+                return one(data)
+        return last(data)
+
+    return read
 
 
 def _row(readers: Sequence[Read]) -> Read:
@@ -238,7 +276,8 @@ def _pairs(numbered: bool, key: Read, inner: Read) -> Read:
 
     def named(name: Any) -> Any:
         # The names in an object of JSON are texts.
-        return int(name) if numbered and type(name) is str and name.isdecimal() else key(name)
+        is_number = numbered and type(name) is str and name.isdecimal() and len(name) < 20
+        return int(name) if is_number else key(name)
 
     def read(data: Any) -> dict[Any, Any]:
         if isinstance(data, Mapping):

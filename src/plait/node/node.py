@@ -307,7 +307,7 @@ class Node:
         report.plan = str(self.plan)
         report.epoch = self.followed.last
         report.seconds = {"join": seconds}
-        report.far_ahead = {name: list(counts) for name, counts in self.far_ahead.items()}
+        report.far_ahead = self.far_ahead
         report.watermarks = {
             name: mark
             for name, mark in zip(self.query.names, self.watermarks, strict=True)

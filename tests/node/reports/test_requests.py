@@ -12,11 +12,11 @@ from plait.node.reports.requests import PlanAnswer, PlanRequest
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"action": "stop"}, "nothing that can be asked"),
+        ({"action": "stop"}, "action cannot be 'stop'"),
         ({"action": "pin"}, "no plan"),
         ({"action": "release", "plan": "(a b)"}, "has no plan"),
-        ({"action": "pin", "plan": 3}, "no request"),
-        ({"action": "pin", "plan": "(a b)", "strategy": "soon"}, "no strategy"),
+        ({"action": "pin", "plan": 3}, "plan cannot be 3"),
+        ({"action": "pin", "plan": "(a b)", "strategy": "soon"}, "strategy cannot be 'soon'"),
     ],
 )
 def test_nonsense_is_refused(wrong: dict[str, object], said: str) -> None:

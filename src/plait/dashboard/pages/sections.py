@@ -123,7 +123,7 @@ def tiles(snapshot: JoinSnapshot) -> Markup:
     fullest = max((p.state_bytes for p in load.processors), default=0)
     near = load.budget is not None and fullest > _NEAR * load.budget
     limit = "" if load.budget is None else f"fullest {fullest / load.budget:.0%} of its budget"
-    hot, times = (int(last.hottest[0]), float(last.hottest[1])) if last.hottest else (0, 1.0)
+    hot, times = last.hottest
     return tag(
         "section",
         _tile("rows a batch", short(sum(last.rows.values()) / count), _each(last.rows)),
@@ -443,7 +443,7 @@ def _moves(moves: Sequence[Move]) -> Markup | None:
 def notes(snapshot: JoinSnapshot) -> Markup | None:
     """What went wrong beside the results."""
     reports = snapshot.latest.values()
-    far_ahead = far_ahead_notes(r.streams_ahead for r in reports)
+    far_ahead = far_ahead_notes(r.far_ahead for r in reports)
     said = dict.fromkeys([*far_ahead, *snapshot.notes, *(n for r in reports for n in r.notes)])
     if not said:
         return None

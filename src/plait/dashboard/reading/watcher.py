@@ -23,6 +23,7 @@ from typing import Any
 
 from plait.adapt.events import Event
 from plait.adapt.replay import started
+from plait.codec import from_plain
 from plait.dashboard.reading.decision_cards import decision_cards
 from plait.dashboard.reading.series import Series
 from plait.dashboard.reading.snapshot import JoinSnapshot, ProcessorEstimates, Watcher
@@ -30,12 +31,11 @@ from plait.errors import PlaitError, SourceError
 from plait.groups.routing.table import Table
 from plait.machine.regular import folder_below, open_below, read_below
 from plait.machine.stores import LARGEST
-from plait.node.durable.fields import wrong_field
 from plait.node.reports.event_log import read_events
 from plait.node.reports.history import Past
 from plait.node.reports.history_log import HistoryReader
 from plait.node.reports.question import Question
-from plait.node.reports.report import Report
+from plait.node.reports.report import EventHead, Report
 from plait.sites.spark.mailboxes import is_mailbox
 from plait.spark.control.directory import BALANCE, EVENTS, Control, controls_in
 from plait.spark.control.driver_files import HISTORY, QUESTION, batch_record
@@ -332,13 +332,11 @@ def _belief(line: bytes) -> tuple[int, ProcessorEstimates] | None:
         given = json.loads(line)
         if given["event"] != "compared":
             return None
-        belief = ProcessorEstimates(
-            given["batch"], given["time"], given["statistics"], given["standing"]
-        )
-        told = {"batch": belief.batch, "time": belief.time, "processor": given["processor"]}
+        head = from_plain(EventHead, given, any_version=True)
+        belief = ProcessorEstimates(head.batch, head.time, given["statistics"], given["standing"])
         of_types = isinstance(belief.statistics, dict) and isinstance(belief.standing, dict)
-        return (given["processor"], belief) if of_types and not wrong_field(Event, told) else None
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return (head.processor, belief) if of_types else None
+    except (ValueError, KeyError, TypeError, RecursionError, SourceError):
         return None
 
 

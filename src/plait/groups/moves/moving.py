@@ -32,7 +32,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from plait.errors import CheckpointDamaged
 from plait.groups.moves.messages import Move
@@ -68,34 +67,6 @@ class Moving:
         oldest = min(segments, default=None)
         kept = {g: s for g, s in self.gone.items() if oldest is not None and oldest < s}
         return replace(self, gone=kept)
-
-    def to_dict(self) -> dict[str, Any] | None:
-        """In the types of JSON; None before the first move."""
-        if self.at_rest:
-            return None
-        return {
-            "table": self.table,
-            "gone": sorted(self.gone.items()),
-            "begun": sorted(self.begun.items()),
-            "checked": sorted(self.checked),
-        }
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any] | None) -> Moving:
-        """The inverse of `to_dict`.
-
-        >>> moving = Moving(3, {7: 12}, {2: 10}, frozenset({2}))
-        >>> Moving.from_dict(moving.to_dict()) == moving, Moving.from_dict(None).at_rest
-        (True, True)
-        """
-        if given is None:
-            return cls()
-        return cls(
-            int(given["table"]),
-            {int(g): int(s) for g, s in given["gone"]},
-            {int(m): int(s) for m, s in given["begun"]},
-            frozenset(int(m) for m in given["checked"]),
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ each other have numbers and batches that ascend.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from plait.codec import from_plain, to_plain
 from plait.errors import MoveError, SourceError
 from plait.groups.moves.messages import Move
 from plait.groups.moves.places import Place
@@ -121,48 +122,18 @@ class Table:
         >>> Table.from_dict(table.to_dict()) == table
         True
         """
-        return asdict(self)
+        found: dict[str, Any] = to_plain(self)
+        return found
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Table:
-        """The inverse of `to_dict`; anything else is a SourceError."""
+        """Decode what `to_dict` returned; anything else is a SourceError."""
         try:
-            under_way, ended, given_up = (
-                tuple(_move(m) for m in given[name]) for name in ("under_way", "ended", "given_up")
-            )
-            return cls(
-                tuple(_ints(place) for place in given["places"]),
-                int(given["number"]),
-                int(given["since"]),
-                tuple((int(g), int(s)) for g, s in given["spread"]),
-                under_way,
-                ended,
-                given_up,
-                int(given["last"]),
-            )
-        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-            raise SourceError(f"it is no routing table: {error}") from None
+            return from_plain(cls, given, any_version=True)
+        except SourceError as error:
+            raise SourceError(f"it is no routing table: {error.message}") from None
 
 
 def initial(places: Sequence[int]) -> Table:
     """The table of a new checkpoint: each group on one processor."""
     return Table(tuple((p,) for p in places))
-
-
-def _ints(values: Sequence[Any]) -> tuple[int, ...]:
-    return tuple(int(v) for v in values)
-
-
-def _move(given: Mapping[str, Any]) -> Move:
-    protocol = given["protocol"]
-    if protocol not in ("PTLB", "MSLB"):
-        raise ValueError(f"{protocol!r} is no protocol")
-    spread = given["spread"]
-    return Move(
-        int(given["number"]),
-        protocol,
-        _ints(given["groups"]),
-        _ints(given["senders"]),
-        _ints(given["receivers"]),
-        None if spread is None else int(spread),
-    )

@@ -8,15 +8,16 @@ is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from plait.codec import from_plain, stored, to_plain
 from plait.engine.intake.times import BEFORE_ALL_TIMES
-from plait.errors import CheckpointDamaged, CheckpointMismatch
+from plait.errors import CheckpointDamaged, CheckpointMismatch, SourceError
 from plait.groups.moves.moving import Moving
 from plait.node.epochs import Followed
-from plait.node.far_ahead import FarAhead, StreamsAhead
+from plait.node.far_ahead import FarAhead
 from plait.plan.jtree import Join, Leaf
 from plait.plan.routed import Plan
 from plait.plan.serde import from_dict, to_dict
@@ -42,25 +43,25 @@ class Header:
     """The name of this very state; empty before the first batch."""
     heard: tuple[int, ...] | None = None
     """When each stream was last heard of, in milliseconds."""
-    total: Mapping[str, Any] = field(default_factory=dict)
+    total: dict[str, Any] = field(default_factory=dict)
     """Sums over all reports so far."""
     followed: Followed = field(default_factory=Followed)
-    plan: Mapping[str, Any] | None = None
+    plan: dict[str, Any] | None = None
     """The tree of joins that it runs; None for a router, which follows from the query."""
-    asked: Mapping[str, Any] | str | None = UNSAID
+    asked: dict[str, Any] | str | None = UNSAID
     """The plan that the query was started with; version 0.1 did not always say."""
-    loop: Mapping[str, Any] | None = None
+    loop: dict[str, Any] | None = field(default=None, metadata=stored("adapt"))
     """What the adaptive loop knows."""
-    checksum: int | None = None
+    checksum: int | None = field(default=None, metadata=stored("state"))
     """Of which segments there are, and of the question that they are there for."""
-    unwritten: Mapping[str, int] = field(default_factory=dict)
+    unwritten: dict[str, int] = field(default_factory=dict)
     """Reports and event logs that could not be written, and that no report has told yet."""
     notes: tuple[str, ...] = ()
     """What the next report is to tell, in sentences."""
     moving: Moving = field(default_factory=Moving)
     floors: tuple[int, ...] | None = None
     """The time below which the watermark of each stream does not go; None: they have none."""
-    far_ahead: StreamsAhead = field(default_factory=dict)
+    far_ahead: dict[str, FarAhead] = field(default_factory=dict)
     delivered: int = -1
     """The last batch, as the host counts, of which rows went to files of a table; -1: none."""
 
@@ -93,34 +94,16 @@ class Header:
 
     def to_json(self) -> str:
         """For the store."""
-        return json.dumps(
-            {
-                "version": VERSION,
-                "batch": self.batch,
-                "token": self.token,
-                "newest": self.newest,
-                "floors": self.floors,
-                "heard": self.heard,
-                "total": self.total,
-                **self.followed.to_dict(),
-                "plan": self.plan,
-                "asked": self.asked,
-                "adapt": self.loop,
-                "state": self.checksum,
-                "unwritten": self.unwritten,
-                "notes": self.notes,
-                "moving": self.moving.to_dict(),
-                "delivered": self.delivered,
-                "far_ahead": self.far_ahead,
-            }
-        )
+        moving = None if self.moving.at_rest else to_plain(self.moving)
+        fields = to_plain(self) | self.followed.to_dict() | {"moving": moving}
+        return json.dumps({"version": VERSION, **fields})
 
     @classmethod
     def from_json(cls, text: str, query: Query | None = None) -> Header:
         """The inverse of `to_json`; a header of version 1 lacks some fields.
 
         >>> from plait.testing.examples import clique
-        >>> header = Header((5, 7), 3, "t", (1, 2), notes=("a note",), delivered=2)
+        >>> header = Header((5, 7), batch=3, token="t", heard=(1, 2), notes=("a note",))
         >>> Header.from_json(header.to_json(), clique(2)) == header
         True
         """
@@ -133,28 +116,10 @@ class Header:
                     f"version {version}, this one knows {VERSION})",
                     remedy="run the query with the version that wrote it",
                 )
-            header = cls(
-                _ints(given["newest"]),
-                int(given["batch"]),
-                str(given["token"]),
-                _ints_or_none(given.get("heard")),
-                given.get("total", {}),
-                Followed.of(given),
-                given.get("plan"),
-                given.get("asked", UNSAID),
-                given.get("adapt"),
-                given.get("state"),
-                given.get("unwritten", {}),
-                tuple(given.get("notes", ())),
-                Moving.from_dict(given.get("moving")),
-                _ints_or_none(given.get("floors")),
-                {
-                    name: FarAhead(*_ints(counts))
-                    for name, counts in given.get("far_ahead", {}).items()
-                },
-                int(given.get("delivered", -1)),
-            )
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            given["followed"] = to_plain(Followed.of(given))
+            given["moving"] = given.get("moving") or {}
+            header = from_plain(cls, given, any_version=True)
+        except (ValueError, TypeError, AttributeError, SourceError) as error:
             raise CheckpointDamaged(
                 f"the header in the state of a node cannot be read: {error}",
                 remedy="put the files of the state back from a copy of the checkpoint, or begin "
@@ -173,14 +138,6 @@ class Header:
 def stored_plan(plan: Plan) -> dict[str, object] | None:
     """A tree of joins in the types of JSON; a router follows from the query."""
     return to_dict(plan) if isinstance(plan, Join | Leaf) else None
-
-
-def _ints(values: Sequence[Any]) -> tuple[int, ...]:
-    return tuple(int(value) for value in values)
-
-
-def _ints_or_none(values: Sequence[Any] | None) -> tuple[int, ...] | None:
-    return None if values is None else _ints(values)
 
 
 def _furthest(given: Iterable[tuple[int, ...] | None]) -> tuple[int, ...] | None:

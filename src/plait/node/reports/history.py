@@ -19,8 +19,8 @@ from functools import reduce
 from typing import Any
 
 from plait.adapt.events import Event
+from plait.codec import from_plain
 from plait.errors import SourceError
-from plait.node.durable.fields import wrong_field
 from plait.node.reports.progress import counted
 from plait.node.reports.report import Report, plus
 
@@ -41,24 +41,24 @@ class Past:
     """Seconds that they took in all."""
     batches: int = 1
     """How many of them there were reports of."""
-    rows: Mapping[str, int] = field(default_factory=dict)
-    late: Mapping[str, int] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
     aside: int = 0
     """Rows without a usable time or key."""
     results: int = 0
-    seconds: Mapping[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
     """Time per stage of the slowest processor."""
     written_bytes: int = 0
     state_rows: int = 0
     state_bytes: int = 0
     fullest: int = 0
     """Bytes of state of the fullest processor."""
-    watermarks: Mapping[str, int] = field(default_factory=dict)
-    plans: Mapping[str, int] = field(default_factory=dict)
+    watermarks: dict[str, int] = field(default_factory=dict)
+    plans: dict[str, int] = field(default_factory=dict)
     """How many processors ran each plan."""
-    hottest: Sequence[float] = (0, 1.0)
+    hottest: tuple[int, float] = (0, 1.0)
     """The processor with the most rows, and how many times the mean that is."""
-    decisions: Sequence[Mapping[str, Any]] = ()
+    decisions: tuple[dict[str, Any], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without what is as usual."""
@@ -74,17 +74,9 @@ class Past:
         >>> Past.from_dict(Past(3, 3, results=7).to_dict()) == Past(3, 3, results=7)
         True
         """
-        if not isinstance(given, Mapping):
-            raise SourceError(f"it is a {type(given).__name__}, not an object of JSON")
-        if wrong := wrong_field(cls, given):
-            raise SourceError(wrong)
-        known = {name: part for name, part in given.items() if name in _NAMES}
-        try:
-            found = cls(**known)
-        except TypeError as error:
-            raise SourceError(f"it is no line of a history: {error}") from None
-        if found.first > found.last or len(found.hottest) != 2:
-            raise SourceError("its batches or its hottest processor make no sense")
+        found = from_plain(cls, given, any_version=True)
+        if found.first > found.last:
+            raise SourceError("its last batch is before its first")
         return found
 
     def and_then(self, later: Past) -> Past:
@@ -98,7 +90,6 @@ class Past:
         return replace(later, first=self.first, decisions=decided, **sums)
 
 
-_NAMES = frozenset(f.name for f in fields(Past))
 _SUMMED = (
     "took", "batches", "rows", "late", "aside", "results", "seconds", "written_bytes"
 )  # fmt: skip
@@ -132,7 +123,7 @@ def past_of(number: int, reports: Sequence[Report], at: float = 0.0, took: float
         max((r.watermarks for r in reports), key=len, default={}),
         dict(Counter(r.plan for r in reports)),
         (sums.hottest[0], round(sums.hottest[1], 3)),
-        [decision for report in reports for decision in _decisions(number, report)][-_KEPT:],
+        tuple(d for report in reports for d in _decisions(number, report))[-_KEPT:],
     )
 
 

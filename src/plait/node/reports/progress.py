@@ -176,7 +176,7 @@ def progress(
         return Progress(notes=told, unreported=silent)
     latest = {r.processor: r for _, reports, _ in known for r in reports}
     newest = [latest[processor] for processor in sorted(latest)]
-    told += tuple((known[-1][0], note) for note in far_ahead_notes(r.streams_ahead for r in newest))
+    told += tuple((known[-1][0], note) for note in far_ahead_notes(r.far_ahead for r in newest))
     return Progress(
         tuple(
             BatchProgress(number, counted(reports), dict(times)) for number, reports, times in known

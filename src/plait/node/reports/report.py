@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from plait.adapt.events import Event
+from plait.codec import from_plain
 from plait.errors import SourceError
 from plait.machine.sealed import sealed, unsealed
-from plait.node.durable.fields import wrong_field
 from plait.node.far_ahead import FarAhead
 
 SUMMED = (
@@ -76,7 +76,7 @@ class Report:
     """What each join did in this batch, by its streams; see `plait.node.reports.work`."""
     watermarks: dict[str, int] = field(default_factory=dict)
     """In microseconds; a stream that was never seen is missing."""
-    far_ahead: dict[str, list[int]] = field(default_factory=dict)
+    far_ahead: dict[str, FarAhead] = field(default_factory=dict)
     """Streams that are far ahead of the others; see `plait.node.far_ahead`."""
     plan: str = ""
     epoch: int = 0
@@ -96,11 +96,6 @@ class Report:
     total: dict[str, Any] = field(default_factory=dict)
     """The fields in `SUMMED`, added up over all batches of the checkpoint, this one included."""
 
-    @property
-    def streams_ahead(self) -> dict[str, FarAhead]:
-        """The streams that are far ahead of the others."""
-        return {name: FarAhead(*counts) for name, counts in self.far_ahead.items()}
-
     def to_dict(self) -> dict[str, Any]:
         """In the types of JSON."""
         parts = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -115,22 +110,15 @@ class Report:
         >>> Report.from_dict({"processor": 1, "plan": "a", "heat": 3}).plan
         'a'
         """
-        known = {f.name: parts[f.name] for f in fields(cls) if f.name in parts}
-        if wrong := wrong_field(cls, known) or wrong_field(cls, known.get("total", {})):
-            raise SourceError(wrong)
         try:
-            known["events"] = [_event(event) for event in known.get("events", ())]
-            known["groups"] = {  # the names in an object of JSON are texts
-                stream: {int(group): int(rows) for group, rows in counts.items()}
-                for stream, counts in known.get("groups", {}).items()
-            }
-            known["far_ahead"] = {
-                stream: list(FarAhead(*map(int, counts)))
-                for stream, counts in known.get("far_ahead", {}).items()
-            }
-            return cls(**known)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            events = [_event(event) for event in parts.get("events", ())]
+            report = from_plain(cls, {**parts, "events": ()}, any_version=True)
+            sums = {name: n for name, n in report.total.items() if name in SUMMED}
+            from_plain(cls, {"processor": 0, **sums}, any_version=True)
+        except (AttributeError, KeyError, TypeError, SourceError) as error:
             raise SourceError(f"it is no report: {error}") from None
+        report.events = events
+        return report
 
     def to_json(self) -> str:
         """One line of JSON, with its checksum."""
@@ -142,9 +130,18 @@ class Report:
         return cls.from_dict(unsealed(text))
 
 
+@dataclass(frozen=True, slots=True)
+class EventHead:
+    """What every event has."""
+
+    event: str
+    batch: int
+    time: int
+    processor: int
+
+
 def _event(given: Mapping[str, Any]) -> Event:
-    if wrong := wrong_field(Event, {"kind": given["event"], **given}):
-        raise ValueError(wrong)
+    from_plain(EventHead, given, any_version=True)
     return Event.from_dict(given)
 
 

@@ -11,15 +11,15 @@ driver adds an epoch (`plait.node.epochs`), or says why not.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal
 
+from plait.codec import from_plain, to_plain
 from plait.errors import SourceError
 from plait.machine.sealed import sealed, unsealed
 from plait.plan.migration import Strategy
 
 Action = Literal["pin", "migrate", "release"]
-_STRATEGIES = (*get_args(Strategy), "auto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,39 +33,30 @@ class PlanRequest:
     at: float = 0.0
     """When it was asked, in seconds since 1970."""
 
+    def __post_init__(self) -> None:
+        if bool(self.plan.strip()) == (self.action == "release"):
+            raise SourceError(
+                "no plan is given" if self.action != "release" else "a release has no plan",
+                remedy="write a plan such as ((a b) c)" if self.action != "release" else "",
+            )
+
     def to_json(self) -> str:
         """For a file.
 
         >>> PlanRequest.from_json(PlanRequest("pin", "((a b) c)").to_json()).plan
         '((a b) c)'
         """
-        return sealed(asdict(self))
+        return sealed(to_plain(self))
 
     @classmethod
     def from_json(cls, text: str) -> PlanRequest:
-        """The inverse of `to_json`; anything else is a SourceError."""
+        """Decode what `to_json` returned; anything else is a SourceError."""
         return cls.from_dict(unsealed(text))
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> PlanRequest:
-        """From plain data; what is no request is a SourceError."""
-        action: Any = given.get("action")
-        plan = given.get("plan", "")
-        strategy, at = given.get("strategy", "auto"), given.get("at", 0.0)
-        if action not in get_args(Action):
-            raise SourceError(f"{action!r} is nothing that can be asked for")
-        if not isinstance(plan, str) or not isinstance(at, int | float):
-            raise SourceError("it is no request")
-        if bool(plan.strip()) == (action == "release"):
-            raise SourceError(
-                "no plan is given" if action != "release" else "a release has no plan",
-                remedy="write a plan such as ((a b) c)" if action != "release" else "",
-            )
-        if strategy not in _STRATEGIES:
-            raise SourceError(
-                f"{strategy!r} is no strategy", remedy=f"known: {', '.join(_STRATEGIES)}"
-            )
-        return cls(action, plan, strategy, float(at))
+        """Read plain data; what is no request is a SourceError."""
+        return from_plain(cls, given, any_version=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +73,14 @@ class PlanAnswer:
 
     def to_json(self) -> str:
         """For a file."""
-        return sealed(asdict(self))
+        return sealed(to_plain(self))
 
     @classmethod
     def from_json(cls, text: str) -> PlanAnswer:
-        """The inverse of `to_json`; anything else is a SourceError.
+        """Decode what `to_json` returned; anything else is a SourceError.
 
-        >>> told = PlanAnswer(PlanRequest("release"), 3)
-        >>> PlanAnswer.from_json(told.to_json()) == told
+        >>> answer = PlanAnswer(PlanRequest("release"), 3)
+        >>> PlanAnswer.from_json(answer.to_json()) == answer
         True
         """
-        found = unsealed(text)
-        epoch, refused, at = found.get("epoch"), found.get("refused"), found.get("at")
-        request = found.get("request")
-        if not isinstance(request, dict) or type(epoch) is not int:
-            raise SourceError("it is no answer")
-        if not isinstance(refused, str) or not isinstance(at, int | float):
-            raise SourceError("it is no answer")
-        return cls(PlanRequest.from_dict(request), epoch, refused, float(at))
+        return from_plain(cls, unsealed(text), any_version=True)

@@ -128,7 +128,7 @@ class DriverService:
 
     def _warn_of_rows_far_ahead(self, query: str, batch: int) -> None:
         """Log once of each stream that a row far ahead has made its rows late."""
-        told = [report.streams_ahead for report in self._join.control.reports(query, batch)]
+        told = [report.far_ahead for report in self._join.control.reports(query, batch)]
         for stream in sorted({name for streams in told for name in streams} - self._warned):
             for note in far_ahead_notes({stream: s[stream]} for s in told if stream in s):
                 self._warned.add(stream)
