@@ -22,7 +22,6 @@ from plait.cli.demo.on_spark import write_arrivals
 from plait.cli.demo.outage import QUERY, WATERMARK, Outage, cut_arrivals, streams
 from plait.groups.balance.draft import BalanceSetting
 from plait.groups.balance.manager import Manager, MoveEnded, manage
-from plait.groups.balance.relocation import GroupMove
 from plait.groups.moves.messages import Move
 from plait.node.reports.looks import Looks
 from plait.node.reports.report import Report
@@ -168,7 +167,7 @@ def test_the_hot_spot_is_seen_and_relieved() -> None:
     cluster = Cluster(query, read_plan(query, "mjoin"), 2, seed=1)
     looks = Looks(cluster.processor.setup.query, len(cluster.table.places), 2)
     setting, manager = BalanceSetting(looks.window), Manager()
-    busiest, decided = list[float](), list[GroupMove]()
+    busiest, decided = list[float](), list[Move]()
     for batch in cut_arrivals(tables, course.batch)[9:20]:
         table = cluster.table
         cluster.run(batch, worker_of=lambda p: p)
@@ -186,7 +185,7 @@ def test_the_hot_spot_is_seen_and_relieved() -> None:
         manager, wish, _ = manage(setting, manager, look) if look else (manager, None, ())
         if wish is not None and not decided:
             decided += wish.moves
-            begin = [Move(**move.message()) for move in wish.moves]
+            begin = wish.moves
             cluster.table = cluster.table.changed(cluster.batch, 2, begin=begin)
     (move,) = decided
     assert (len(move.groups), move.receivers, move.spread) == (1, (0, 1), query.index("errors"))

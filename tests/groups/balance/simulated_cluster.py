@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook, pairs_of, part_of
 from plait.groups.balance.draft import BalanceSetting
 from plait.groups.balance.manager import Manager, MoveEnded, manage
-from plait.groups.balance.relocation import Balance, GroupMove
+from plait.groups.balance.relocation import Balance
+from plait.groups.moves.messages import Move
 
 
 @dataclass
@@ -33,8 +34,8 @@ class SimulatedCluster:
     delay: int = 1
     """Looks until a move is done."""
     time: float = 0.0
-    under_way: list[tuple[int, GroupMove]] = field(default_factory=list)
-    began: list[GroupMove] = field(default_factory=list)
+    under_way: list[tuple[int, Move]] = field(default_factory=list)
+    began: list[Move] = field(default_factory=list)
     wishes: list[Balance] = field(default_factory=list)
     refuse: bool = False
 
@@ -109,7 +110,7 @@ class SimulatedCluster:
                 self._begin(move)
         return manager
 
-    def _begin(self, move: GroupMove) -> None:
+    def _begin(self, move: Move) -> None:
         assert all(0 <= r < self.processors and r in self.active for r in move.receivers)
         assert move.groups and len(set(move.receivers)) == len(move.receivers)
         assert set(move.receivers) != set(move.senders)
@@ -122,7 +123,7 @@ class SimulatedCluster:
         self.began.append(move)
         self.under_way.append((self.delay, move))
 
-    def _carry_out(self, move: GroupMove) -> None:
+    def _carry_out(self, move: Move) -> None:
         for g in move.groups:
             self.groups[g].moving = False
             if not self.refuse:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from itertools import combinations
 
 import pytest
@@ -97,10 +96,6 @@ def test_unknown_is_unknown() -> None:
 
 GROUPS = (GroupLook(4, (0,), (1, 2), (3, 4), 5.0), GroupLook(5, (0, 1), spread=1, moving=True))
 LOOK = Look(9.0, 1.0, (ProcessorLook(0, 0.5, 10.0, 7, 3), ProcessorLook(1, active=False)), GROUPS)
-
-
-def test_json_brings_a_look_back() -> None:
-    assert Look.from_dict(json.loads(json.dumps(LOOK.to_dict()))) == LOOK
 
 
 def test_groups_are_listed_at_each_of_their_holders() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +25,7 @@ def decide(
     past: Overload = LONG,
     under_way: int = 0,
     movable: bool = True,
-    **policy: object,
+    **policy: Any,
 ) -> Balance:
     """One list of groups, by their load, for each processor; groups are numbered in order."""
     groups, looks, loads = list[GroupLook](), list[ProcessorLook](), dict[int, float]()
@@ -36,7 +38,7 @@ def decide(
         looks.append(ProcessorLook(p, nbytes=float(sum(sizes)), matches=0, active=taking_part))
         if None not in mine:
             loads[p] = sum(load for load in mine if load is not None)
-    setting = BalanceSetting(10.0, BalancePolicy.from_dict(policy), movable=movable)
+    setting = BalanceSetting(10.0, BalancePolicy(**policy), movable=movable)
     standing = BalanceStanding(
         loads, dict.fromkeys(range(len(works)), past), busy or {}, under_way=under_way
     )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook, Work
@@ -27,8 +29,8 @@ LOOK = Look(
 STANDING = BalanceStanding({0: 0.5, 1: 0.0, 3: 0.2}, number=7)
 
 
-def draft(standing: BalanceStanding = STANDING, **policy: object) -> BalanceDraft:
-    return BalanceDraft(BalanceSetting(10.0, BalancePolicy.from_dict(policy)), LOOK, standing)
+def draft(standing: BalanceStanding = STANDING, **policy: Any) -> BalanceDraft:
+    return BalanceDraft(BalanceSetting(10.0, BalancePolicy(**policy)), LOOK, standing)
 
 
 def test_unset_times_follow_the_window() -> None:
@@ -86,7 +88,7 @@ def test_moves_under_way_count() -> None:
 
 def test_pauses_of_one_sender_add_up() -> None:
     """A second move at the same time would pause it for longer than it may."""
-    pause = draft().move(0, 1, [LOOK.groups[0]]).pause
+    pause = draft().move(0, 1, [LOOK.groups[0]]).forecast.pause
     tight = draft(latency=pause * 1.5)
     first, second = (tight.move(0, 1, [LOOK.groups[0]]).protocol for _ in range(2))
     assert (first, second) == ("MSLB", "PTLB")
@@ -116,14 +118,14 @@ def test_room_is_what_memory_allows_less_the_headroom() -> None:
 
 def test_one_unknown_makes_the_sum_unknown() -> None:
     found = draft()
-    assert found.move(0, 1, [LOOK.groups[0], group(1, 0, nbytes=None)]).amount is None
-    assert found.move(0, 1, [LOOK.groups[0], LOOK.groups[1]]).amount == 2e4
+    assert found.move(0, 1, [LOOK.groups[0], group(1, 0, nbytes=None)]).forecast.amount is None
+    assert found.move(0, 1, [LOOK.groups[0], LOOK.groups[1]]).forecast.amount == 2e4
 
 
 def test_a_group_with_several_holders_moves_from_all_of_them() -> None:
     move = draft().several_move(LOOK.groups[5], (1,), None, 0.1)
     assert (move.protocol, move.senders, move.receivers) == ("MSLB", (0, 3), (1,))
-    assert (move.spread, move.was, move.load) == (None, 0, 0.1)
+    assert (move.spread, move.spread_before, move.forecast.load) == (None, 0, 0.1)
 
 
 def test_nothing_to_do_is_to_stay_or_to_be_stuck() -> None:

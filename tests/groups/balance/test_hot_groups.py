@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook
@@ -16,14 +18,14 @@ def draft(
     loads: dict[int, float],
     processors: int = 4,
     busy: dict[int, str] | None = None,
-    **policy: object,
+    **policy: Any,
 ) -> BalanceDraft:
     holding = {h for g in groups for h in g.holders}
     looks = tuple(
         ProcessorLook(p, loads.get(p, None if p in holding else 0.0), 1e4, matches=0)
         for p in range(processors)
     )
-    setting = BalanceSetting(10.0, BalancePolicy.from_dict(policy))
+    setting = BalanceSetting(10.0, BalancePolicy(**policy))
     standing = BalanceStanding(loads, busy=busy or {})
     return BalanceDraft(setting, Look(20.0, 1.0, looks, groups), standing)
 
@@ -41,8 +43,8 @@ def test_a_hot_group_is_spread_by_its_faster_stream() -> None:
     (move,) = found.moves
     assert (move.groups, move.senders, move.spread) == ((0,), (0,), 0)
     assert 0 in move.receivers and len(move.receivers) > 1
-    assert max(found.loads.values()) == pytest.approx(1.0 - move.load)
-    assert move.load > 0.4
+    assert max(found.loads.values()) == pytest.approx(1.0 - move.forecast.load)
+    assert move.forecast.load > 0.4
     assert "the rows of stream 0 are divided over processors" in found.reasons[0]
 
 
@@ -83,7 +85,7 @@ def test_a_spread_group_that_got_hotter_is_spread_further() -> None:
     found = draft((held,), {0: 1.0, 1: 1.0, 2: 0.0, 3: 0.0})
     assert spread(found)
     (move,) = found.moves
-    assert (move.senders, move.receivers, move.was) == ((0, 1), (0, 1, 2, 3), 0)
+    assert (move.senders, move.receivers, move.spread_before) == ((0, 1), (0, 1, 2, 3), 0)
     assert max(found.loads.values()) == pytest.approx(0.5, rel=0.1)
 
 
@@ -111,7 +113,12 @@ def test_a_group_that_has_cooled_is_put_together_at_the_holder_with_the_least() 
     found = draft((COOL, BUSY), {0: 0.05, 1: 0.04, 2: 1.0, 3: 0.5})
     put_together(found)
     (move,) = found.moves
-    assert (move.senders, move.receivers, move.spread, move.was) == ((0, 1), (1,), None, 0)
+    assert (move.senders, move.receivers, move.spread, move.spread_before) == (
+        (0, 1),
+        (1,),
+        None,
+        0,
+    )
     assert found.loads[0] == pytest.approx(0.05 - 0.045)
     assert "is put together at processor 1" in found.reasons[0]
 

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from plait.groups.balance.move_guard import MoveTrial, MoveVerdict, judge_move
 from plait.groups.balance.policy import BalancePolicy
-from plait.groups.balance.relocation import GroupMove
+from plait.groups.moves.messages import Move
 
-FIRST = GroupMove(1, "MSLB", (7,), (0,), (1,))
-SECOND = GroupMove(2, "PTLB", (8, 9), (0,), (2,))
+FIRST = Move(1, "MSLB", (7,), (0,), (1,))
+SECOND = Move(2, "PTLB", (8, 9), (0,), (2,))
 TRIAL = MoveTrial((FIRST, SECOND), 0.8, 0.5, 100.0, 40.0, (1, 2))
 DONE = MoveTrial((FIRST,), 0.8, 0.5, 100.0, 40.0, (), 0.0)
 POLICY = BalancePolicy()
@@ -83,7 +81,7 @@ def test_groups_do_not_go_back_to_one_that_is_still_the_slowest() -> None:
     """The sender takes 1.25 times what it did, and the receiver less: both have become slower."""
     slow = judge_move(DONE.after({0: 10.0, 1: 9.0}, 10.0, 1000.0, 400.0), POLICY)
     assert not slow.paid and not slow.back
-    spread = MoveTrial((GroupMove(1, "MSLB", (7,), (0,), (0, 1), 0),), 0.8, 0.5, 100, 40, (), 0.0)
+    spread = MoveTrial((Move(1, "MSLB", (7,), (0,), (0, 1), 0),), 0.8, 0.5, 100, 40, (), 0.0)
     slow = judge_move(spread.after({0: 10.0, 1: 9.0}, 10.0, 1000.0, 400.0), POLICY)
     assert not slow.paid and not slow.back, "it would have all of the group again"
     assert judge_move(spread.after({0: 9.0, 1: 10.0}, 10.0, 1000.0, 400.0), POLICY).back
@@ -129,8 +127,3 @@ def test_a_move_that_was_to_save_nothing_may_cost_little() -> None:
     for slowest, back in ((0.8 * 1.29, False), (0.8 * 1.31, True)):
         found = judge_move(even.after({0: 0.0, 1: 10 * slowest}, 10.0, 1000.0, 400.0), POLICY)
         assert (found.paid, found.back) == (not back, back)
-
-
-def test_json_brings_a_trial_back() -> None:
-    for trial in (TRIAL, DONE.after({0: 1.0, 1: 2.0}, 10.0, 100.0, None)):
-        assert MoveTrial.from_dict(json.loads(json.dumps(trial.to_dict()))) == trial

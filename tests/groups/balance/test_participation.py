@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook
@@ -18,14 +20,14 @@ def draft(
     groups: tuple[GroupLook, ...] = (),
     pressed: int = 0,
     movable: bool = True,
-    **policy: object,
+    **policy: Any,
 ) -> BalanceDraft:
     processors = tuple(
         ProcessorLook(p, load, 1e4 * (p + 1), matches=0, active=p in taking_part)
         for p, load in enumerate(loads)
     )
     known = {p: load for p, load in enumerate(loads) if load is not None}
-    setting = BalanceSetting(10.0, BalancePolicy.from_dict(policy), movable=movable)
+    setting = BalanceSetting(10.0, BalancePolicy(**policy), movable=movable)
     look = Look(20.0, 1.0, processors, groups)
     return BalanceDraft(setting, look, BalanceStanding(known, pressed=pressed))
 
@@ -114,7 +116,7 @@ def test_spread_groups_stay_at_the_holders_that_remain() -> None:
     groups = (group(0, 0, 1, 2, spread=1), group(1, 0, 1, spread=0), group(2, 0, 3, spread=0))
     found = draft([0.8, 0.2, 0.1, 0.1], {1, 2}, groups)
     leave_behind(found)
-    moves = {m.groups[0]: (m.senders, m.receivers, m.spread, m.was) for m in found.moves}
+    moves = {m.groups[0]: (m.senders, m.receivers, m.spread, m.spread_before) for m in found.moves}
     assert moves[0] == ((0, 1, 2), (1, 2), 1, 1)
     assert moves[1] == ((0, 1), (1,), None, 0)
     assert moves[2] == ((0, 3), (2,), None, 0), "both of its holders have left"

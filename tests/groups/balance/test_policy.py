@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -32,9 +31,9 @@ from plait.groups.balance.policy import BalancePolicy
         ("least_active", None),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_name(name: str, value: object) -> None:
+def test_what_makes_no_sense_is_refused_by_name(name: str, value: Any) -> None:
     with pytest.raises(PolicyError, match=f"{name}="):
-        BalancePolicy.from_dict({name: value})
+        BalancePolicy(**{name: value})
 
 
 def test_there_is_room_between_shrinking_and_growing() -> None:
@@ -43,11 +42,3 @@ def test_there_is_room_between_shrinking_and_growing() -> None:
         BalancePolicy(grow=0.3, shrink=0.3)
     assert BalancePolicy(grow=0.3, shrink=0.29).shrink == 0.29
     assert BalancePolicy(grow=0.3).shrink is None
-
-
-@pytest.mark.parametrize(
-    "changed", [{}, {"by": "memory", "memory": 1e9}, {"active": 3, "spread": False, "rest": 0}]
-)
-def test_json_brings_a_policy_back(changed: dict[str, Any]) -> None:
-    policy = BalancePolicy(**changed)
-    assert BalancePolicy.from_dict(json.loads(json.dumps(policy.to_dict()))) == policy

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plait.groups.balance.policy import BalancePolicy
-from plait.groups.balance.relocation import GroupMove, MoveWay, groups_to_move, way_of
+from plait.groups.balance.relocation import MoveWay, groups_to_move, move_record, way_back, way_of
 from plait.groups.moves.cost import Cargo, MoveCosts
-from plait.groups.moves.messages import Move
+from plait.groups.moves.messages import Move, MoveForecast
 
 WEIGHTS = st.lists(st.none() | st.integers(0, 20), max_size=8)
 
@@ -78,22 +76,20 @@ def test_heights_and_purging_are_those_of_the_plans() -> None:
     assert "for 12 s" in way(SMALL, purge=12.0).reason
 
 
-MOVE = GroupMove(3, "PTLB", (7, 8), (0,), (1, 2), spread=1, was=None, amount=5.0, load=0.5)
+MOVE = Move(3, "PTLB", (7, 8), (0,), (1, 2), spread=1, forecast=MoveForecast(5.0, 0.5))
 
 
-def test_a_move_has_the_fields_of_the_message() -> None:
-    assert Move(**MOVE.message()) == Move(3, "PTLB", (7, 8), (0,), (1, 2), 1)
+def test_the_event_log_has_a_move_and_its_forecast_in_one() -> None:
+    found = move_record(MOVE)
+    assert (found["groups"], found["amount"], found["was"]) == ((7, 8), 5.0, None)
 
 
 def test_the_way_back_undoes_a_move() -> None:
-    back = MOVE.back(9, MoveWay("MSLB", "it did not pay", 1.0, 2.0))
+    back = way_back(MOVE, 9, MoveWay("MSLB", "it did not pay", 1.0, 2.0))
     assert (back.number, back.protocol, back.groups) == (9, "MSLB", (7, 8))
     assert (back.senders, back.receivers) == ((1, 2), (0,))
-    assert (back.spread, back.was, back.returned) == (None, 1, True)
-    assert (back.pause, back.work, back.reason) == (1.0, 2.0, "it did not pay")
-    again = back.back(3, MoveWay("PTLB", "", 0.0, 0.0))
-    assert again.message() == MOVE.message()
-
-
-def test_json_brings_a_move_back() -> None:
-    assert GroupMove.from_dict(json.loads(json.dumps(MOVE.to_dict()))) == MOVE
+    assert (back.spread, back.spread_before, back.forecast.returned) == (None, 1, True)
+    assert (back.forecast.pause, back.forecast.work) == (1.0, 2.0)
+    assert back.forecast.reason == "it did not pay"
+    again = way_back(back, 3, MoveWay("PTLB", "", 0.0, 0.0))
+    assert again == MOVE

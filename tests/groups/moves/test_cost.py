@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from plait.errors import StatisticsError
@@ -56,7 +54,6 @@ def test_costs_are_learnt_from_moves_and_from_calibration() -> None:
     assert found.transfer == pytest.approx(1.5e6) and found.recompute == pytest.approx(5.5e-4)
     assert MoveCosts.of(PAPER, 5.0).transfer == 5.0
     assert MoveCosts.of(PAPER).store == PAPER.insert
-    assert MoveCosts.from_dict(json.loads(json.dumps(COSTS.to_dict()))) == COSTS
 
 
 def test_costs_without_sense_are_refused() -> None:
@@ -64,5 +61,3 @@ def test_costs_without_sense_are_refused() -> None:
         MoveCosts(transfer=0)
     with pytest.raises(StatisticsError, match="store=-1"):
         MoveCosts(store=-1)
-    with pytest.raises(StatisticsError, match="did you mean 'transfer'"):
-        MoveCosts.from_dict({"transfr": 1.0})

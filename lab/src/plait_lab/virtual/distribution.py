@@ -17,8 +17,8 @@ import numpy as np
 from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook
 from plait.groups.balance.draft import BalanceSetting
 from plait.groups.balance.manager import Manager, MoveEnded, manage
-from plait.groups.balance.relocation import Balance, GroupMove
-from plait.groups.moves.messages import Protocol
+from plait.groups.balance.relocation import Balance
+from plait.groups.moves.messages import Move, Protocol
 from plait_lab.virtual.cluster import MoveRecord, VirtualCluster
 
 
@@ -46,7 +46,7 @@ class Distribution:
     manager: Manager = field(default_factory=Manager)
     decisions: list[tuple[float, Balance]] = field(default_factory=list)
     """What it asked for, and when."""
-    _numbers: dict[int, GroupMove] = field(default_factory=dict)
+    _numbers: dict[int, Move] = field(default_factory=dict)
     _seen: _Seen | None = None
 
     def begin(self) -> None:
@@ -70,12 +70,12 @@ class Distribution:
         if rounds is None or len(self.decisions) < rounds:
             self.cluster.line.plan(now + self.balancing.every, self._look)
 
-    def _carry_out(self, move: GroupMove) -> None:
+    def _carry_out(self, move: Move) -> None:
         protocol = self.balancing.protocol or move.protocol
         single = len(move.senders) == len(move.receivers) == 1
-        if single and move.amount:
+        if single and move.forecast.amount:
             (sender,), (receiver,) = move.senders, move.receivers
-            number = self.cluster.ask(protocol, sender, receiver, move.amount)
+            number = self.cluster.ask(protocol, sender, receiver, move.forecast.amount)
         else:
             way: Protocol = protocol if single else "MSLB"
             number = self.cluster.begin(way, move.groups, move.receivers, move.spread)

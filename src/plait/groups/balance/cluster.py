@@ -15,9 +15,9 @@ group that is spread over k processors each has 1/k of the rows of one stream an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from plait.errors import StatisticsError
 
@@ -112,22 +112,6 @@ class Look:
             for holder in group.holders:
                 found[holder].append(group)
         return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Look:
-        """The inverse of `to_dict`, also after JSON."""
-        parts = dict(given)
-        parts["processors"] = tuple(ProcessorLook(**p) for p in parts["processors"])
-        parts["groups"] = tuple(GroupLook(**_tuples(g)) for g in parts["groups"])
-        return cls(**parts)
-
-
-def _tuples(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {n: tuple(v) if isinstance(v, list) else v for n, v in given.items()}
 
 
 def _check(who: str, name: str, value: float | None) -> None:

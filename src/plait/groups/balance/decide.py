@@ -263,7 +263,7 @@ def _relieve(
         return
     moves = [draft.move(sender, r, groups) for r, groups in sorted(given.items())]
     relief = sum(weights[g] or 0.0 for move in moves for g in move.groups)
-    cost, why = policy.payback * sum(m.work for m in moves), ""
+    cost, why = policy.payback * sum(m.forecast.work for m in moves), ""
     if policy.by == "work" and relief * waited < cost:
         why = f"staying has cost {relief * waited:.3g} s so far, the moves would take {cost:.3g} s"
     if relief < (policy.least if policy.by == "work" else policy.least_bytes):

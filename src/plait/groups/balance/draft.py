@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from plait.groups.balance.cluster import GroupLook, Look, Work, divided_work
 from plait.groups.balance.policy import BalancePolicy
-from plait.groups.balance.relocation import Balance, GroupMove, Kind, way_of
+from plait.groups.balance.relocation import Balance, Kind, way_of
 from plait.groups.moves.cost import Cargo, MoveCosts
+from plait.groups.moves.messages import Move, MoveForecast
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class BalanceDraft:
                 # What is on the way must not be sent away, or find its place taken, twice.
                 self.nbytes[p] = max(0.0, (found.nbytes or 0.0) + standing.coming.get(p, 0.0))
         self.before = max(self.loads.values(), default=None)
-        self.moves: list[GroupMove] = []
+        self.moves: list[Move] = []
         self.taken: set[int] = set()
         """Groups that move."""
         self.involved: set[int] = set()
@@ -187,7 +188,7 @@ class BalanceDraft:
 
     def move(
         self, sender: int, receiver: int, groups: list[GroupLook], *, short: bool = False
-    ) -> GroupMove:
+    ) -> Move:
         """A move of groups from one processor to another, by the better protocol."""
         cargo, setting = self._cargo(sender, groups), self.setting
         way = way_of(
@@ -202,22 +203,19 @@ class BalanceDraft:
         )
         self._pauses[sender] = self._pauses.get(sender, 0.0) + way.pause
         rows, matches = cargo.rows_work, cargo.match_work
-        return GroupMove(
-            0,
-            way.protocol,
-            tuple(sorted(g.group for g in groups)),
-            (sender,),
-            (receiver,),
-            amount=cargo.nbytes,
-            load=0.0 if rows is None or matches is None else rows + matches,
-            pause=way.pause,
-            work=way.work,
-            reason=way.reason,
+        load = 0.0 if rows is None or matches is None else rows + matches
+        return Move(
+            number=0,
+            protocol=way.protocol,
+            groups=tuple(sorted(g.group for g in groups)),
+            senders=(sender,),
+            receivers=(receiver,),
+            forecast=MoveForecast(cargo.nbytes, load, way.pause, way.work, way.reason),
         )
 
     def several_move(
         self, group: GroupLook, receivers: tuple[int, ...], stream: int | None, load: float
-    ) -> GroupMove:
+    ) -> Move:
         """A move of one group with several senders or receivers."""
         setting, sender = self.setting, group.holders[0]
         height = max(self.processors[r].height for r in receivers)
@@ -229,26 +227,22 @@ class BalanceDraft:
             heights=(self.processors[sender].height, height),
             several=True,
         )
-        return GroupMove(
-            0,
-            way.protocol,
-            (group.group,),
-            group.holders,
-            receivers,
-            stream,
-            was=group.spread,
-            amount=group.nbytes,
-            load=load,
-            pause=way.pause,
-            work=way.work,
-            reason=way.reason,
+        return Move(
+            number=0,
+            protocol=way.protocol,
+            groups=(group.group,),
+            senders=group.holders,
+            receivers=receivers,
+            spread=stream,
+            spread_before=group.spread,
+            forecast=MoveForecast(group.nbytes, load, way.pause, way.work, way.reason),
         )
 
     def undone(self, sender: int) -> None:
         """Moves of a sender were drawn up and are not made."""
         self._pauses.pop(sender, None)
 
-    def accept(self, move: GroupMove, loads: Mapping[int, float] | None = None) -> None:
+    def accept(self, move: Move, loads: Mapping[int, float] | None = None) -> None:
         """Take a move into the decision, with the loads that follow."""
         self.moves.append(move)
         self.taken.update(move.groups)
@@ -256,9 +250,9 @@ class BalanceDraft:
         for processors, sign in ((move.senders, -1), (move.receivers, 1)):
             for p in processors:
                 if p in self.loads and loads is None:
-                    self.loads[p] = max(0.0, self.loads[p] + sign * move.load)
+                    self.loads[p] = max(0.0, self.loads[p] + sign * move.forecast.load)
                 if p in self.nbytes:
-                    self.nbytes[p] = max(0.0, self.nbytes[p] + sign * (move.amount or 0.0))
+                    self.nbytes[p] = max(0.0, self.nbytes[p] + sign * (move.forecast.amount or 0.0))
         self.loads.update(loads or {})
 
     def decision(self) -> Balance:

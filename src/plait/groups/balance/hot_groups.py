@@ -50,7 +50,7 @@ def spread_hottest(draft: BalanceDraft, sender: int, mean: float, waited: float,
         why = f"spread over {over} it would leave the slowest with {found.slowest:.3g}"
         return _stuck(draft, group, f"{said}; {why}")
     move = draft.several_move(group, found.processors, found.stream, gain)
-    if gain * waited < (needed := policy.payback * move.work):
+    if gain * waited < (needed := policy.payback * move.forecast.work):
         cost = f"staying has cost {gain * waited:.3g} s so far"
         draft.reasons.append(f"{said}; {cost}, spreading it would take {needed:.3g} s")
         return True

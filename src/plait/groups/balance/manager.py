@@ -3,8 +3,8 @@
 `manage` takes what the manager remembers and what it is told (`Look`, `MoveEnded`), and returns
 what it remembers then, what it asks for, and what happened, for the log. It has no clock and no
 transport. Whoever hosts it looks at the processors after one or more batches, carries the moves out
-one by one (`GroupMove.message`), and tells how each ended. A host that restarts goes on with
-`Manager.from_dict`, or with a new one: what is under way is in the looks (`GroupLook.moving`).
+one by one, and tells how each ended. A host that restarts goes on with a new manager: what is under
+way is in the looks (`GroupLook.moving`).
 
 *Correct output.* Whatever it asks for, results are the same: the protocols see to that. What it
 asks for can be carried out: no group moves twice at once, every sender holds the group, every
@@ -22,7 +22,7 @@ under way. A move that did not pay leaves its processors alone, twice as long ea
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from plait.adapt.events import Event, EventKind
@@ -31,8 +31,9 @@ from plait.groups.balance.cluster import Look
 from plait.groups.balance.decide import rebalance
 from plait.groups.balance.draft import BalanceSetting, BalanceStanding, Overload
 from plait.groups.balance.move_guard import MoveTrial, MoveVerdict, judge_move
-from plait.groups.balance.relocation import Balance, GroupMove, way_of
+from plait.groups.balance.relocation import Balance, move_record, way_back, way_of
 from plait.groups.moves.cost import Cargo, MoveCosts
+from plait.groups.moves.messages import Move
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Manager:
     measured: Mapping[int, Measured] = field(default_factory=dict)
     """By processor, since its last move."""
     overloaded: Mapping[int, Overload] = field(default_factory=dict)
-    moves: tuple[GroupMove, ...] = ()
+    moves: tuple[Move, ...] = ()
     """Those under way."""
     trials: tuple[MoveTrial, ...] = ()
     """Those that are not judged yet."""
@@ -84,38 +85,6 @@ class Manager:
     """What moves have taken; None: none was measured yet."""
     said: str = ""
     """What was last decided, in brief: staying is told once."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "number": self.number,
-            "measured": [[p, *m] for p, m in self.measured.items()],
-            "overloaded": [[p, o.looks, o.seconds] for p, o in self.overloaded.items()],
-            "moves": [m.to_dict() for m in self.moves],
-            "trials": [t.to_dict() for t in self.trials],
-            "ended": [[p, t] for p, t in self.ended.items()],
-            "bans": asdict(self.bans),
-            "pressed": self.pressed,
-            "costs": None if self.costs is None else self.costs.to_dict(),
-            "said": self.said,
-        }
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Manager:
-        """The inverse of `to_dict`, also after JSON."""
-        costs = given["costs"]
-        return cls(
-            given["number"],
-            {int(p): Measured(*rest) for p, *rest in given["measured"]},
-            {int(p): Overload(*rest) for p, *rest in given["overloaded"]},
-            tuple(GroupMove.from_dict(m) for m in given["moves"]),
-            tuple(MoveTrial.from_dict(t) for t in given["trials"]),
-            {int(p): t for p, t in given["ended"]},
-            Bans(**given["bans"]),
-            given["pressed"],
-            None if costs is None else MoveCosts.from_dict(costs),
-            given["said"],
-        )
 
 
 class Managed(NamedTuple):
@@ -138,7 +107,7 @@ def manage(setting: BalanceSetting, manager: Manager, told: Look | MoveEnded) ->
     >>> manager, wish, events = manage(setting, Manager(), look)
     >>> print(wish.reasons[0])
     processor 0 has a load of 0.8, the mean is 0.4; 2 of its groups, 0.4 together, go to processor 1
-    >>> wish.moves[0].message()["protocol"], manager.moves == wish.moves
+    >>> wish.moves[0].protocol, manager.moves == wish.moves
     ('MSLB', True)
     """
     if isinstance(told, MoveEnded):
@@ -151,7 +120,7 @@ def manage(setting: BalanceSetting, manager: Manager, told: Look | MoveEnded) ->
     manager = _learnt(setting, manager, told, rows)
     manager, moves, events = _judged(setting, manager, told)
     if moves:
-        reasons = tuple(f"groups {_brief(m.groups)} go back: {m.reason}" for m in moves)
+        reasons = tuple(f"groups {_brief(m.groups)} go back: {m.forecast.reason}" for m in moves)
         decision = Balance("move", reasons, moves)
     else:
         decision = rebalance(setting, told, standing_of(setting, manager, told))
@@ -249,7 +218,7 @@ def standing_of(setting: BalanceSetting, manager: Manager, look: Look) -> Balanc
     for move in manager.moves:
         busy |= dict.fromkeys((*move.senders, *move.receivers), "it takes part in a move")
         for p in {*move.senders} ^ {*move.receivers}:
-            amount = move.amount or 0.0
+            amount = move.forecast.amount or 0.0
             coming[p] = coming.get(p, 0.0) + (amount if p in move.receivers else -amount)
     return BalanceStanding(
         {p: m.seconds / m.span for p, m in manager.measured.items() if m.span > 0},
@@ -301,9 +270,9 @@ def _trials(manager: Manager, look: Look, decision: Balance) -> list[MoveTrial]:
     Groups that go back, or that must go, are not judged: staying was no choice.
     """
     above = set(decision.overloaded)
-    together: dict[tuple[int, ...], list[GroupMove]] = {}
+    together: dict[tuple[int, ...], list[Move]] = {}
     for move in decision.moves:
-        if not move.returned and above.intersection(move.senders):
+        if not move.forecast.returned and above.intersection(move.senders):
             together.setdefault(move.senders, []).append(move)
     drafts = [
         MoveTrial(tuple(moves), 0.0, 1.0, None, None, tuple(m.number for m in moves))
@@ -332,10 +301,10 @@ def _trials(manager: Manager, look: Look, decision: Balance) -> list[MoveTrial]:
 
 def _judged(
     setting: BalanceSetting, manager: Manager, look: Look
-) -> tuple[Manager, tuple[GroupMove, ...], tuple[Event, ...]]:
+) -> tuple[Manager, tuple[Move, ...], tuple[Event, ...]]:
     """Judge the moves that were watched for long enough."""
     policy, bans = setting.policy, manager.bans
-    kept, back = list[MoveTrial](), list[GroupMove]()
+    kept, back = list[MoveTrial](), list[Move]()
     events: list[Event] = []
     for trial in manager.trials:
         watched = None if trial.began is None else look.time - trial.began
@@ -355,7 +324,7 @@ def _judged(
     return replace(manager, trials=tuple(kept), bans=bans), tuple(back), tuple(events)
 
 
-def _labels(moves: tuple[GroupMove, ...]) -> list[str]:
+def _labels(moves: tuple[Move, ...]) -> list[str]:
     senders = {p for m in moves for p in m.senders}
     receivers = {p for m in moves for p in m.receivers} - senders
     return [f"from {p}" for p in sorted(senders)] + [f"to {p}" for p in sorted(receivers)]
@@ -371,7 +340,7 @@ def _pardoned(bans: Bans, labels: list[str]) -> Bans:
 
 def _back(
     setting: BalanceSetting, number: int, trial: MoveTrial, verdict: MoveVerdict, look: Look
-) -> list[GroupMove]:
+) -> list[Move]:
     """The moves that take groups back which are still where they went."""
     if not verdict.back:
         return []
@@ -379,7 +348,7 @@ def _back(
     found = {g.group: g for g in look.groups if g.group in gone}
     active = {p.processor for p in look.processors if p.active}
     heights = {p.processor: p.height for p in look.processors}
-    moves: list[GroupMove] = []
+    moves: list[Move] = []
     for move in trial.moves:
         there = [
             found[g]
@@ -399,8 +368,10 @@ def _back(
             purge=setting.purge,
             several=len(move.senders) + len(move.receivers) > 2,
         )
-        back = replace(move, groups=tuple(g.group for g in there), amount=nbytes)
-        moves.append(back.back(number + len(moves), way._replace(reason=verdict.reason)))
+        forecast = replace(move.forecast, amount=nbytes)
+        there_now = replace(move, groups=tuple(g.group for g in there), forecast=forecast)
+        way = way._replace(reason=verdict.reason)
+        moves.append(way_back(there_now, number + len(moves), way))
     return moves
 
 
@@ -434,7 +405,7 @@ def _ended(setting: BalanceSetting, manager: Manager, told: MoveEnded) -> Manage
         bans=bans,
         costs=costs,
     )
-    data = {"move": move.to_dict(), "done": told.done, "why": told.why}
+    data = {"move": move_record(move), "done": told.done, "why": told.why}
     return Managed(manager, None, (_event(told.time, "relocated", **data),))
 
 

@@ -18,14 +18,14 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from plait.groups.balance.policy import BalancePolicy
-from plait.groups.balance.relocation import GroupMove
+from plait.groups.moves.messages import Move
 
 
 @dataclass(frozen=True, slots=True)
 class MoveTrial:
     """Moves that were decided together and have yet to show that they pay."""
 
-    moves: tuple[GroupMove, ...]
+    moves: tuple[Move, ...]
     before: float
     """The load of the slowest processor of those that take part."""
     predicted: float
@@ -99,19 +99,6 @@ class MoveTrial:
             looks=self.looks + 1,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self) | {"seconds": [[p, s] for p, s in self.seconds.items()]}
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> MoveTrial:
-        """The inverse of `to_dict`, also after JSON."""
-        parts = dict(given)
-        parts["moves"] = tuple(GroupMove.from_dict(m) for m in parts["moves"])
-        parts["pending"] = tuple(parts["pending"])
-        parts["seconds"] = {int(p): s for p, s in parts["seconds"]}
-        return cls(**parts)
-
 
 @dataclass(frozen=True, slots=True)
 class MoveVerdict:
@@ -133,7 +120,7 @@ class MoveVerdict:
 def judge_move(trial: MoveTrial, policy: BalancePolicy) -> MoveVerdict:
     """Compare the slowest processor with what it took before.
 
-    >>> move = GroupMove(1, "MSLB", (7,), (0,), (1,))
+    >>> move = Move(1, "MSLB", (7,), (0,), (1,))
     >>> trial = MoveTrial((move,), 0.8, 0.5, 100.0, 40.0, (), 0.0)
     >>> good = trial.after({0: 4.0, 1: 4.4}, 10.0, 1000.0, 400.0)
     >>> judge_move(good, BalancePolicy()).reason

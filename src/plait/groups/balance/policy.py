@@ -7,11 +7,10 @@ bound.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
-from plait.adapt.thresholds import check_number, known_thresholds
+from plait.adapt.thresholds import check_number
 from plait.errors import PolicyError
 
 
@@ -106,17 +105,3 @@ class BalancePolicy:
 
     def _refuse(self, name: str, remedy: str) -> None:
         raise PolicyError(f"a policy with {name}={getattr(self, name)!r}", remedy=remedy)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> BalancePolicy:
-        """A policy from plain data; what is not given is as usual.
-
-        >>> BalancePolicy.from_dict({"marging": 1})
-        Traceback (most recent call last):
-        plait.errors.PolicyError: a policy has no 'marging'; did you mean 'margin'? known: ...
-        """
-        return cls(**known_thresholds(cls, given))

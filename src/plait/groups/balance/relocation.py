@@ -1,8 +1,4 @@
-"""What the distribution manager asks for: groups to move, processors that join in or go.
-
-A `GroupMove` has the fields of the message `plait.groups.moves.messages.Move`, and the reasons.
-That package lies above this one, so whoever hosts the manager makes the message of it (`message`).
-"""
+"""The outcome of a decision: moves, and processors that join in or leave; and PTLB or MSLB."""
 
 from __future__ import annotations
 
@@ -12,74 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 from plait.groups.balance.policy import BalancePolicy
 from plait.groups.moves.cost import Cargo, MoveCosts, MovePrediction, predict_move
-
-Protocol = Literal["PTLB", "MSLB"]
+from plait.groups.moves.messages import Move, Protocol
 
 Kind = Literal["stay", "move", "join", "leave", "stuck"]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMove:
-    """Groups that go from the processors that hold them to others, and what is predicted."""
-
-    number: int
-    protocol: Protocol
-    groups: tuple[int, ...]
-    senders: tuple[int, ...]
-    receivers: tuple[int, ...]
-    spread: int | None = None
-    """The stream whose rows are divided among the receivers; None: no stream."""
-    was: int | None = None
-    """The stream whose rows were divided among the senders."""
-    amount: float | None = None
-    """Bytes of the groups, for ComputePartitionsToMove; None if unknown."""
-    load: float = 0.0
-    """Work per second that the slowest sender is relieved of."""
-    pause: float = 0.0
-    """Predicted seconds in which nothing of the groups comes out."""
-    work: float = 0.0
-    """Predicted seconds of work that the move takes."""
-    reason: str = ""
-    """Why by this protocol."""
-    returned: bool = False
-    """Whether the groups go back because the move before did not pay."""
-
-    def message(self) -> dict[str, Any]:
-        """The fields of the protocols' message `Move`.
-
-        >>> GroupMove(3, "PTLB", (7,), (0,), (1,)).message()["receivers"]
-        (1,)
-        """
-        names = ("number", "protocol", "groups", "senders", "receivers", "spread")
-        return {name: getattr(self, name) for name in names}
-
-    def back(self, number: int, way: MoveWay) -> GroupMove:
-        """The move that takes the groups back."""
-        return replace(
-            self,
-            number=number,
-            senders=self.receivers,
-            receivers=self.senders,
-            spread=self.was,
-            was=self.spread,
-            protocol=way.protocol,
-            pause=way.pause,
-            work=way.work,
-            reason=way.reason,
-            returned=True,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> GroupMove:
-        """The inverse of `to_dict`, also after JSON."""
-        parts: dict[str, Any] = {
-            n: tuple(v) if isinstance(v, list) else v for n, v in given.items()
-        }
-        return cls(**parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +19,7 @@ class Balance:
 
     kind: Kind
     reasons: tuple[str, ...]
-    moves: tuple[GroupMove, ...] = ()
+    moves: tuple[Move, ...] = ()
     join: tuple[int, ...] = ()
     """Processors that are to take part from now on."""
     leave: tuple[int, ...] = ()
@@ -108,7 +39,17 @@ class Balance:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the event log."""
-        return asdict(self)
+        return asdict(self) | {"moves": [move_record(move) for move in self.moves]}
+
+
+def move_record(move: Move) -> dict[str, Any]:
+    """A move with its forecast as plain data, for the event log.
+
+    >>> move_record(Move(3, "PTLB", (7,), (0,), (1,)))["pause"]
+    0.0
+    """
+    plain = asdict(move)
+    return {"was": plain.pop("spread_before"), **plain.pop("forecast"), **plain}
 
 
 class MoveWay(NamedTuple):
@@ -118,6 +59,22 @@ class MoveWay(NamedTuple):
     reason: str
     pause: float
     work: float
+
+
+def way_back(move: Move, number: int, way: MoveWay) -> Move:
+    """The move that takes the groups of another back."""
+    return replace(
+        move,
+        number=number,
+        protocol=way.protocol,
+        senders=move.receivers,
+        receivers=move.senders,
+        spread=move.spread_before,
+        spread_before=move.spread,
+        forecast=replace(
+            move.forecast, pause=way.pause, work=way.work, reason=way.reason, returned=True
+        ),
+    )
 
 
 def way_of(

@@ -28,11 +28,9 @@ state; PTLB wins where the state is large and the streams have become slow.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
 
-from plait.errors import StatisticsError, did_you_mean
+from plait.errors import StatisticsError
 from plait.optimize.costs import DEFAULT, Costs
 from plait.optimize.migration_cost import t_parallel_track
 
@@ -98,21 +96,6 @@ class MoveCosts:
         if recomputed is not None and rows > 0:
             found = replace(found, recompute=_mean(found.recompute, recomputed / rows, weight))
         return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> MoveCosts:
-        """The inverse of `to_dict`; what is not given is as usual."""
-        known = [f.name for f in fields(cls)]
-        for name in given:
-            if name not in known:
-                raise StatisticsError(
-                    f"a move has no cost {name!r}", remedy=did_you_mean(name, known)
-                )
-        return cls(**given)
 
 
 _RATE = "transfer"

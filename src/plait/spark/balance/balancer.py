@@ -28,7 +28,6 @@ from plait.groups.balance.manager import Manager, MoveEnded, manage
 from plait.groups.balance.policy import BalancePolicy
 from plait.groups.balance.relocation import Balance
 from plait.groups.moves.cost import MoveCosts
-from plait.groups.moves.messages import Move
 from plait.groups.routing.table import Table
 from plait.machine.clock import REAL
 from plait.node.reports.looks import Looks
@@ -139,7 +138,7 @@ class Balancer:
         for reason in wish.reasons:
             LOG.info("after batch %d: %s", self.done, reason)
         try:
-            self._moves.change(begin=[Move(**asked.message()) for asked in wish.moves])
+            self._moves.change(begin=wish.moves)
         except MoveError as error:  # somebody else has moved groups meanwhile
             for asked in wish.moves:
                 self._managed(MoveEnded(asked.number, self._looks.time, False, str(error)))

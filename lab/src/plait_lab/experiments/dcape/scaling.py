@@ -25,7 +25,7 @@ from plait.groups.balance.draft import BalanceSetting
 from plait.groups.balance.manager import Manager as Decisions
 from plait.groups.balance.manager import MoveEnded, manage
 from plait.groups.balance.policy import BalancePolicy
-from plait.groups.balance.relocation import GroupMove, groups_to_move
+from plait.groups.balance.relocation import groups_to_move
 from plait.groups.moves.messages import (
     MANAGER,
     Message,
@@ -103,7 +103,7 @@ class StatisticalCluster:
         policy = BalancePolicy(moves=max(16, machines // 5), confirm=1, spread=False)
         self.setting = BalanceSetting(options.window, policy)
         self.decisions = Decisions()
-        self.asked: dict[int, GroupMove] = {}
+        self.asked: dict[int, Move] = {}
         self.seconds: list[float] = []
         """Of processor time, for each look."""
         self.deciding: list[float] = []
@@ -173,10 +173,10 @@ class StatisticalCluster:
     def _moving(self) -> set[int]:
         return {g for m in self.manager.moving for g in m.move.groups}
 
-    def _begin(self, move: GroupMove) -> None:
+    def _begin(self, move: Move) -> None:
         (sender,), (receiver,) = move.senders, move.receivers
-        assert move.amount, "the bytes of every group are known"
-        reaction = self.manager.ask(self.protocol, sender, receiver, move.amount)
+        assert move.forecast.amount, "the bytes of every group are known"
+        reaction = self.manager.ask(self.protocol, sender, receiver, move.forecast.amount)
         number = reaction.party.last
         self.asked[number], self.begun[number] = move, self.line.now
         self._managed(reaction)
