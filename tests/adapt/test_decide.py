@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.adapt.conftest import QUERY
 
-from plait.adapt.decide import Decision, Standing, decide
+from plait.adapt.decide import Decision, Situation, decide
 from plait.adapt.policy import PlanPolicy
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
@@ -20,7 +20,7 @@ KNOWN = Statistics.of(
     batch=1.0,
 )
 WORST, BEST = (parse_shape(QUERY, s) for s in ("((s0 s1) s2)", "(s0 (s1 s2))"))
-STANDING = Standing(WORST, 100.0, regret=10.0, confirmed=5)
+STANDING = Situation(WORST, 100.0, regret=10.0, confirmed=5)
 
 
 def asked(
@@ -35,7 +35,7 @@ def test_it_moves_to_the_better_plan_and_says_why() -> None:
     decision = asked()
     assert decision.kind == "move" and decision.plan == BEST and decision.better
     assert decision.cost is not None and decision.gain == decision.current.cpu - decision.cost.cpu
-    assert "less CPU than ((s0 s1) s2)" in decision.reasons[0]
+    assert "(s0 (s1 s2)) instead of ((s0 s1) s2) is predicted to take" in decision.reasons[0]
     assert decision.reasons[1].startswith("staying has cost 10 s, the migration takes")
 
 
@@ -49,12 +49,12 @@ def test_the_best_plan_stays() -> None:
     ("policy", "changes", "kind", "why"),
     [
         (PlanPolicy(margin=0.999), {}, "stay", "less than the margin of 100%"),
-        (PlanPolicy(least=1e6), {}, "stay", "saves less than 1e+06 CPU"),
-        (PlanPolicy(), {"banned": {"(s0 (s1 s2))": 130.0}}, "stay", "left alone for 30 s more"),
+        (PlanPolicy(least=1e6), {}, "stay", "saves less than 1e+06 cores"),
+        (PlanPolicy(), {"banned": {"(s0 (s1 s2))": 130.0}}, "stay", "not tried for another 30 s"),
         (PlanPolicy(), {"banned": {"(s0 (s1 s2))": 90.0}}, "move", "staying has cost"),
-        (PlanPolicy(), {"migrated": 99.0}, "stay", "the last migration was 1 s ago"),
+        (PlanPolicy(), {"migrated": 99.0}, "stay", "the last migration was 1.0 s ago"),
         (PlanPolicy(rest=0.5), {"migrated": 99.0}, "move", "staying has cost"),
-        (PlanPolicy(confirm=7), {}, "stay", "to be confirmed by 7 comparisons in a row"),
+        (PlanPolicy(confirm=7), {}, "stay", "7 comparisons in a row must"),
         (PlanPolicy(), {"regret": 0.0}, "stay", "staying has cost 0 s so far"),
         (PlanPolicy(), {"regret": 0.0, "waiting": 9.0}, "move", "s for the rows that wait"),
         (PlanPolicy(payback=0.0), {"regret": 0.0}, "move", "staying has cost 0 s"),
@@ -70,7 +70,7 @@ def test_what_is_not_sure_is_learnt_first() -> None:
     unsure = Estimate(1e-5, "probability", 0.0, 0.3)
     decision = asked(known=replace(KNOWN, joint={**KNOWN.joint, "s1 s2": unsure}))
     assert decision.kind == "learn" and decision.learn == (0b110,) and decision.better
-    assert decision.reasons[-1] == "not sure yet about s1 ⋈ s2"
+    assert decision.reasons[-1] == "more must be known about s1 ⋈ s2 first"
     unknown = {"s0 s1": KNOWN.joint["s0 s1"]}
     assert asked(known=replace(KNOWN, joint=unknown)).kind == "learn"
 
@@ -152,7 +152,7 @@ def test_a_plan_that_must_go_for_lack_of_memory_moves_its_state() -> None:
     decision = asked(PlanPolicy(latency=0.0), Budget(memory=needs / 2), nbytes=needs)
     assert decision.kind == "move" and decision.resource == "memory"
     assert decision.way is not None and decision.way.strategy == "moving-state"
-    assert "0 are left" in decision.way.reason
+    assert "0 B are free" in decision.way.reason
 
 
 def test_neither_the_order_of_estimates_nor_an_earlier_question_matters() -> None:

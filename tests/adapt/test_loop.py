@@ -10,10 +10,19 @@ import pytest
 from tests.adapt.conftest import POLICY, QUERY, RATE
 
 from plait.adapt.loop import LoopStep, advance, beginning
+from plait.adapt.observations import (
+    ChangePlan,
+    Compared,
+    Draw,
+    IncomingRows,
+    Joined,
+    Observation,
+    PlanChanged,
+    Sampled,
+)
 from plait.adapt.policy import PlanPolicy
 from plait.adapt.setting import Setting
 from plait.adapt.state import Loop
-from plait.adapt.told import ChangePlan, Coming, Compared, Draw, Joined, PlanChanged, Sampled, Told
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.jtree import Node, parse_shape
@@ -37,8 +46,8 @@ def joined(second: int, plan: Node, seconds: float = 0.05, **more: Any) -> Joine
         *(Looked(g, first ^ g, g, RATE, round(pairs), HELD) for g in pair),
         Looked(rest, first, rest, RATE, round(RATE * HELD**2 * OFTEN * SELDOM / 2), pairs * 4),
     ]
-    told = Joined(plan, second * 1_000_000, 0, [RATE] * 3, looked, seconds, 10**6)
-    return replace(told, **more)
+    observed = Joined(plan, second * 1_000_000, 0, [RATE] * 3, looked, seconds, 10**6)
+    return replace(observed, **more)
 
 
 def evidence(draw: Draw) -> Sampled:
@@ -52,38 +61,45 @@ def evidence(draw: Draw) -> Sampled:
 
 
 def until_still(
-    setting: Setting, loop: Loop, told: Told
+    setting: Setting, loop: Loop, observed: Observation
 ) -> tuple[Loop, ChangePlan | None, list[LoopStep]]:
     """Tell the loop, draw what it asks for, and tell what comparing takes."""
     steps: list[LoopStep] = []
     while True:
-        step = advance(setting, loop, told)
+        step = advance(setting, loop, observed)
         loop, steps = step.loop, [*steps, step]
         if step.compared:
-            told = Compared(0.002)
-        elif isinstance(step.wish, Draw):
-            told = evidence(step.wish)
+            observed = Compared(0.002)
+        elif isinstance(step.request, Draw):
+            observed = evidence(step.request)
         else:
-            return loop, step.wish, steps
+            return loop, step.request, steps
 
 
 def run(
     setting: Setting, plan: Node, seconds: Sequence[int], loop: Loop | None = None
 ) -> tuple[Loop, ChangePlan | None]:
-    loop, wish = loop or Loop.of(setting), None
+    loop, request = loop or Loop.of(setting), None
     for second in seconds:
-        loop, wish, _ = until_still(setting, loop, joined(second, plan))
-        if wish is not None:
+        loop, request, _ = until_still(setting, loop, joined(second, plan))
+        if request is not None:
             break
-    return loop, wish
+    return loop, request
 
 
 def test_it_asks_for_the_right_plan_and_a_strategy_with_reasons() -> None:
-    loop, wish = run(SETTING, WRONG, range(1, 20))
-    assert wish is not None and wish.plan == RIGHT and wish.old == WRONG and not wish.returned
-    assert wish.reasons == wish.decision.reasons and "less CPU" in wish.reasons[0]
-    assert wish.way.strategy == "moving-state" and wish.way.reason.startswith("recomputing takes")
-    assert loop.asked == wish and loop.look is None
+    loop, request = run(SETTING, WRONG, range(1, 20))
+    assert (
+        request is not None
+        and request.plan == RIGHT
+        and request.old == WRONG
+        and not request.returned
+    )
+    assert request.reasons == request.decision.reasons and "less CPU" in request.reasons[0]
+    assert request.way.strategy == "moving-state" and request.way.reason.startswith(
+        "recomputing takes"
+    )
+    assert loop.asked == request and loop.look is None
 
 
 def test_it_changes_nothing_that_it_is_given() -> None:
@@ -96,21 +112,21 @@ def test_it_changes_nothing_that_it_is_given() -> None:
 
 
 def test_the_right_plan_stays() -> None:
-    loop, wish = run(SETTING, RIGHT, range(1, 30))
-    assert wish is None and loop.pursuit.confirmed == 0 and loop.trial is None
+    loop, request = run(SETTING, RIGHT, range(1, 30))
+    assert request is None and loop.pursuit.confirmed == 0 and loop.trial is None
 
 
 def test_a_sample_is_asked_for_where_the_plan_never_looks() -> None:
     step = advance(SETTING, Loop.of(SETTING), joined(1, WRONG))
-    assert isinstance(step.wish, Draw) and set(step.wish.order) == {1, 2}
-    assert step.wish.rows >= POLICY.sample_rows and 0 < step.wish.newest < 1
+    assert isinstance(step.request, Draw) and set(step.request.order) == {1, 2}
+    assert step.request.rows >= POLICY.sample_rows and 0 < step.request.newest < 1
     silent = replace(SETTING, policy=replace(POLICY, sampling=0.0))
-    assert advance(silent, Loop.of(silent), joined(1, WRONG)).wish is None
+    assert advance(silent, Loop.of(silent), joined(1, WRONG)).request is None
 
 
 def test_time_is_only_what_it_is_told() -> None:
     loop, _, steps = until_still(SETTING, Loop.of(SETTING), joined(1, WRONG, seconds=0.5))
-    draws = sum(isinstance(step.wish, Draw) for step in steps)
+    draws = sum(isinstance(step.request, Draw) for step in steps)
     assert loop.spent.joining == 0.5 and loop.spent.sampling == pytest.approx(0.001 * draws)
     loop, _ = run(SETTING, WRONG, range(2, 5), loop)
     loop, _, steps = until_still(SETTING, loop, joined(5, WRONG))
@@ -129,36 +145,36 @@ def moved(loop: Loop, **more: Any) -> Loop:
 
 
 def test_a_plan_that_did_not_pay_is_left_again_and_banned() -> None:
-    loop, wish = run(SETTING, WRONG, range(1, 20))
-    assert wish is not None
+    loop, request = run(SETTING, WRONG, range(1, 20))
+    assert request is not None
     at = int(loop.time)
     loop = moved(loop, pause=0.1)
     assert loop.trial is not None and loop.trial.old == WRONG and loop.course.migrated == at
     assert loop.pursuit.confirmed == 0 and loop.price.overhead > 0
     back, kinds = None, list[str]()
     for second in range(at + 1, at + 10):
-        told = joined(second, RIGHT, seconds=50.0)
-        loop, back, steps = until_still(SETTING, loop, told)
+        observed = joined(second, RIGHT, seconds=50.0)
+        loop, back, steps = until_still(SETTING, loop, observed)
         kinds += [event.kind for step in steps for event in step.events]
         if back is not None:
             break
     assert back is not None and back.returned and back.plan == WRONG
-    assert back.reasons[-1] == "go back" and back.way.strategy == "moving-state"
+    assert back.reasons[-1] == "go back to the old plan" and back.way.strategy == "moving-state"
     assert "judged" in kinds and loop.bans.until["(s0 (s1 s2))"] > loop.time
     loop = moved(loop)
     assert loop.trial is None, "what is taken back is not tried again"
 
 
 def test_a_plan_that_paid_stays() -> None:
-    loop, wish = run(SETTING, WRONG, range(1, 20))
+    loop, request = run(SETTING, WRONG, range(1, 20))
     loop, at = moved(loop), int(loop.time)
-    loop, wish = run(SETTING, RIGHT, range(at + 1, at + 10), loop)
-    assert wish is None and loop.trial is None and not loop.bans.until
+    loop, request = run(SETTING, RIGHT, range(at + 1, at + 10), loop)
+    assert request is None and loop.trial is None and not loop.bans.until
 
 
 def test_a_refusal_changes_nothing_but_the_wish() -> None:
-    loop, wish = run(SETTING, WRONG, range(1, 20))
-    assert wish is not None
+    loop, request = run(SETTING, WRONG, range(1, 20))
+    assert request is not None
     refused = Migration("moving-state", WRONG, RIGHT, start=3, end=3, refused="no room")
     step = advance(SETTING, loop, PlanChanged(refused))
     assert step.loop == replace(loop, asked=None)
@@ -173,7 +189,7 @@ def test_while_two_plans_run_nothing_is_compared_and_no_time_counts() -> None:
     for second in (at + 1, at + 2):
         step = advance(SETTING, loop, joined(second, RIGHT, seconds=9.0, migrating=True))
         loop = step.loop
-        assert step.wish is None and loop.trial is not None and loop.trial.batches == 0
+        assert step.request is None and loop.trial is not None and loop.trial.batches == 0
         assert loop.knowledge.timed == 0.0
     record = Migration("parallel-track", WRONG, RIGHT, start=3, end=5)
     loop, _, steps = until_still(SETTING, loop, joined(at + 3, RIGHT, ended=record))
@@ -189,24 +205,24 @@ def test_rows_that_come_too_fast_for_the_memory_are_foreseen() -> None:
     loop = Loop.of(slow)
     for second in (1, 2, 3):
         loop = advance(slow, loop, joined(second, WRONG)).loop
-    assert advance(slow, loop, Coming(WRONG, [RATE] * 3, 4_000_000)) == LoopStep(loop)
-    step = advance(slow, loop, Coming(WRONG, [30 * RATE] * 3, 4_000_000))
-    assert isinstance(step.wish, ChangePlan) and step.wish.plan != WRONG
-    assert step.wish.decision.resource == "memory" and step.loop.asked == step.wish
+    assert advance(slow, loop, IncomingRows(WRONG, [RATE] * 3, 4_000_000)) == LoopStep(loop)
+    step = advance(slow, loop, IncomingRows(WRONG, [30 * RATE] * 3, 4_000_000))
+    assert isinstance(step.request, ChangePlan) and step.request.plan != WRONG
+    assert step.request.decision.resource == "memory" and step.loop.asked == step.request
     assert [event.kind for event in step.events][:1] == ["compared"]
-    assert advance(SETTING, loop, Coming(WRONG, [30 * RATE] * 3, 4_000_000)).wish is None
-    assert advance(slow, Loop.of(slow), Coming(WRONG, [RATE] * 3, 4_000_000)).wish is None
+    assert advance(SETTING, loop, IncomingRows(WRONG, [30 * RATE] * 3, 4_000_000)).request is None
+    assert advance(slow, Loop.of(slow), IncomingRows(WRONG, [RATE] * 3, 4_000_000)).request is None
 
 
 def test_a_lack_of_memory_is_told_once() -> None:
     tiny = replace(SETTING, budget=Budget(memory=1000.0))
-    loop, told = Loop.of(tiny), list[str]()
+    loop, observed = Loop.of(tiny), list[str]()
     for second in range(1, 9):
-        loop, wish, steps = until_still(tiny, loop, joined(second, RIGHT))
-        told += [event.kind for step in steps for event in step.events]
-        if wish is not None:
+        loop, request, steps = until_still(tiny, loop, joined(second, RIGHT))
+        observed += [event.kind for step in steps for event in step.events]
+        if request is not None:
             loop = replace(loop, asked=None)
-    assert told.count("unqualified") == 1 and loop.comparison.short == "memory"
+    assert observed.count("unqualified") == 1 and loop.comparison.short == "memory"
 
 
 def test_the_log_begins_with_all_that_a_replay_needs() -> None:

@@ -56,7 +56,7 @@ def test_the_states_of_both_plans_must_fit() -> None:
     needed = parallel_bytes(MUCH, OLD, NEW)
     assert way_to(MUCH, OLD, NEW, PlanPolicy(), room=1.01 * needed).strategy == "parallel-track"
     way = way_to(MUCH, OLD, NEW, PlanPolicy(latency=0.0), room=0.99 * needed)
-    assert way.strategy == "moving-state" and "are left" in way.reason
+    assert way.strategy == "moving-state" and "are free" in way.reason
 
 
 def test_overhead_counts_as_pause_and_as_work() -> None:

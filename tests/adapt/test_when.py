@@ -23,7 +23,7 @@ def loop(seconds: int = 20, **more: Any) -> Loop:
     knowledge = Knowledge.of(3, 2.0, 4.0)
     for second in range(1, seconds + 1):
         seen = Seen(second * 1_000_000, 1.0, [100] * 3, nbytes=1000)
-        knowledge = knowledge.learnt(seen, geometry(QUERY))
+        knowledge = knowledge.learn(seen, geometry(QUERY))
     known = Loop(knowledge, Course(seconds, began=0.0), price=Price(measured=True))
     known = replace(known, comparison=Comparison(seconds, estimates(SETTING, known)))
     return replace(known, **more)

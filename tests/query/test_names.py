@@ -290,7 +290,7 @@ def test_what_the_loop_learns_of_strange_streams_is_understood() -> None:
     watch = Watch(run.engine)
     run.push(dict.fromkeys(query.names, rows))
     seen = Seen(2_000_000, 1.0, watch.stored(), watch.looked())
-    knowledge = knowledge.learnt(seen, geometry(query))
+    knowledge = knowledge.learn(seen, geometry(query))
     known = knowledge.statistics(query)
     assert known.joint and resolve_statistics(query, known).joint
 

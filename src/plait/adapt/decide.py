@@ -1,22 +1,22 @@
-"""Whether to change the plan: a pure function from what is known to a decision with its reasons.
+"""Decide whether to change the plan: a pure function from statistics to a decision with reasons.
 
 In this order:
 
 1. The current plan no longer fits the budget: go to the best plan that does, at once. If there is
    none, say which resource is short; the nearest plan to the budget is the best to be had.
 2. The best plan is the current one, or not cheaper by the margins: stay.
-3. It did not pay when it was tried: leave it alone until its time is over.
-4. The difference hangs on estimates that are not sure enough, and it would be gone if they were as
-   large as they may be: learn these first.
+3. It did not pay when it was tried: do not try it again until its ban is over.
+4. The difference depends on estimates that are not certain enough, and would vanish if their true
+   values were at the upper end of what they may be: learn these first.
 5. The last migration was a moment ago, or the comparison needs to be confirmed, or staying has not
-   yet cost as much as the migration would: stay, for now. The last rule is that of renting or
-   buying: it bounds what streams that go back and forth can cost. What staying will cost for rows
-   that have arrived and wait is as good as spent.
+   yet cost as much as the migration would: stay, for now. The last rule is ski rental: it bounds
+   what streams that alternate between two behaviours can cost. What staying will cost for rows
+   that have arrived and wait counts as spent.
 6. Move, by moving state or on a parallel track (`plait.adapt.strategy`). What the migration would
    cost in step 5 is what the better of the two is predicted to cost.
 
-Costs are compared with each other under the same estimates, never with those of an earlier moment:
-drift that is slow is still drift.
+Costs are compared with each other under the same estimates, never with costs of an earlier moment:
+slow drift is still drift.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import Any, Literal
 
 from plait.adapt.policy import PlanPolicy
 from plait.adapt.strategy import Way, way_to
+from plait.figures import duration
 from plait.optimize.budget import Budget, Resource, show_memory
 from plait.optimize.choose import choose
 from plait.optimize.costs import Costs
@@ -35,43 +36,43 @@ from plait.optimize.model import Cost, Model, bits
 from plait.optimize.search.candidate import Joins
 from plait.optimize.statistics import PROBABILITY, Estimate, Statistics, streams_mask
 from plait.plan.jtree import Node, joins
-from plait.plan.labels import plan_label
+from plait.plan.labels import change_label, plan_label
 from plait.plan.serde import to_dict
 from plait.query.names import quoted
 from plait.query.query import Query
 
 _TRIES = 2
-"""Samples after which it is believed that a set is too rare to be found in them."""
+"""Samples without a match after which a set counts as too rare for samples to find."""
 
 _CORRELATED = 3.0
-"""How many times as frequent as independent predicates would make it a set may be, unless there is
-reason to think otherwise."""
+"""The factor by which a set may be more frequent than independent predicates would make it, unless
+there is evidence of more."""
 
 Kind = Literal["stay", "learn", "move", "unqualified"]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a processor stands when it decides; times are seconds of event time."""
+class Situation:
+    """The state of a processor when it decides; times are seconds of event time."""
 
     plan: Node
     time: float
     migrated: float | None = None
     """When the last migration began."""
     banned: Mapping[str, float] = field(default_factory=dict)
-    """Plans that did not pay, and until when each is left alone."""
+    """Plans that did not pay, and until when each is banned."""
     regret: float = 0.0
     """CPU seconds that staying has cost since another plan became better."""
     confirmed: int = 0
     """How many comparisons in a row before this one said that another plan is better."""
     nbytes: float = 0.0
-    """What the states hold."""
+    """Bytes in the states."""
     price: float = 1.0
-    """What the current plan takes for each second of CPU that the model foresees."""
+    """CPU seconds that the current plan takes for each one that the model predicts."""
     overhead: float = 0.0
-    """What a migration takes beside the states that have to be computed."""
+    """Seconds that a migration takes beyond computing states."""
     tries: int = 0
-    """Samples that were drawn to learn what was not sure."""
+    """Samples that were drawn to learn uncertain estimates."""
     waiting: float = 0.0
     """Seconds of event time that have arrived and are not joined yet."""
 
@@ -89,17 +90,17 @@ class Decision:
     reasons: tuple[str, ...]
     current: Cost
     plan: Node | None = None
-    """The plan to go to, or that would be better."""
+    """The plan to change to, or the better plan that was found."""
     cost: Cost | None = None
-    """What that plan is predicted to need."""
+    """The predicted cost of that plan."""
     way: Way | None = None
-    """How to get there."""
+    """How to migrate to it."""
     better: bool = False
-    """Whether it is cheaper by the margins: then staying is regretted."""
+    """Whether it is cheaper by the margins, so that staying costs."""
     learn: tuple[int, ...] = ()
-    """The sets of streams of which more must be known."""
+    """The sets of streams to sample first."""
     resource: Resource | None = None
-    """What is short, if the current plan does not fit the budget."""
+    """The resource that is short, if the current plan does not fit the budget."""
     fits: bool = True
     """Whether there is a plan that fits."""
 
@@ -127,7 +128,7 @@ class Decision:
 def decide(
     query: Query,
     known: Statistics,
-    standing: Standing,
+    situation: Situation,
     policy: PlanPolicy,
     *,
     budget: Budget | None = None,
@@ -140,113 +141,117 @@ def decide(
     >>> from plait.plan.jtree import parse_shape
     >>> known = Statistics.of(
     ...     {"a": 2000, "b": 2000, "c": 2000}, joint={"a b": 0.01, "b c": 1e-6}, batch=1.0)
-    >>> standing = Standing(parse_shape(chain(3), "((a b) c)"), 100.0, regret=9.0, confirmed=2)
-    >>> decision = decide(chain(3), known, standing, PlanPolicy(), costs=DEFAULT)
+    >>> situation = Situation(parse_shape(chain(3), "((a b) c)"), 100.0, regret=9.0, confirmed=2)
+    >>> decision = decide(chain(3), known, situation, PlanPolicy(), costs=DEFAULT)
     >>> print(decision.kind, decision.plan)
     move (a (b c))
     """
-    return decide_by(Model(query, known, costs), known, standing, policy, budget or Budget())
+    return decide_by(Model(query, known, costs), known, situation, policy, budget or Budget())
 
 
 def decide_by(
-    model: Model, known: Statistics, standing: Standing, policy: PlanPolicy, limits: Budget
+    model: Model, known: Statistics, situation: Situation, policy: PlanPolicy, limits: Budget
 ) -> Decision:
-    """The same, by the model of what is known."""
+    """Decide by a cost model that exists already."""
     query = model.query
     space = Joins(model)
-    current = _priced(model.cost(standing.plan), standing, 1.0)
-    excess = max(1.0, standing.nbytes / current.bytes) if current.bytes else 1.0
-    current = _priced(model.cost(standing.plan), standing, excess)
+    current = _priced(model.cost(situation.plan), situation, 1.0)
+    excess = max(1.0, situation.nbytes / current.bytes) if current.bytes else 1.0
+    current = _priced(model.cost(situation.plan), situation, excess)
     room = None
     if limits.memory is not None and limits.unit == "bytes":
-        room = max(0.0, limits.memory - standing.nbytes) / excess
+        room = max(0.0, limits.memory - situation.nbytes) / excess
     if not limits.holds(current):
-        forced = _must_move(space, current, standing, policy, limits, excess)
+        forced = _must_move(space, current, situation, policy, limits, excess)
         if forced.plan is None:
             return forced
-        return replace(forced, way=_way(forced.plan, model, standing, policy, room))
-    outcome = choose(space, _scaled(limits, standing, policy, excess))
+        return replace(forced, way=_way(forced.plan, model, situation, policy, room))
+    outcome = choose(space, _scaled(limits, situation, policy, excess))
     if outcome.answer == "none":
-        outcome = choose(space, _scaled(limits, standing, None, excess))
+        outcome = choose(space, _scaled(limits, situation, None, excess))
     plan = space.plan(outcome.plan)
-    cost = _priced(outcome.plan.cost, standing, excess)
-    if plan == standing.plan or outcome.answer == "none":
-        return Decision("stay", (f"{plan_label(standing.plan)} is the best plan",), current)
+    cost = _priced(outcome.plan.cost, situation, excess)
+    if plan == situation.plan or outcome.answer == "none":
+        return Decision("stay", (f"{plan_label(situation.plan)} is the best plan",), current)
     gain = current.cpu - cost.cpu
     share = gain / current.cpu if current.cpu else 0.0
     said = (
-        f"{plan_label(plan)} is predicted to take {share:.0%} less CPU than "
-        f"{plan_label(standing.plan)} ({cost.cpu:.3g} against {current.cpu:.3g} seconds per second)"
+        f"{change_label(situation.plan, plan)} is predicted to take {share:.0%} less CPU "
+        f"({_cores(cost.cpu)} instead of {_cores(current.cpu)})"
     )
     found = Decision("stay", (said,), current, plan, cost)
     if share < policy.margin or gain < policy.least:
         why = (
             f"that is less than the margin of {policy.margin:.0%}"
             if share < policy.margin
-            else f"that saves less than {policy.least:g} CPU"
+            else f"that saves less than {_cores(policy.least)}"
         )
         return _because(found, why)
-    if standing.time < (until := standing.banned.get(plan_label(plan), -1.0)):
-        return _because(
-            found, f"it did not pay before and is left alone for {until - standing.time:.3g} s more"
-        )
-    way = _way(plan, model, standing, policy, room)
-    found = replace(found, better=True, way=way)
-    unsure = _unsure(query, model, known, policy, (standing.plan, plan))
-    if unsure:
-        names = ", ".join(_names(query, s) for s in unsure)
-        worst = _at_worst(model, known, unsure, plan, standing)
-        if worst is None or worst > (1 - policy.margin) * current.cpu:
-            why = f"not sure yet about {names}"
-            return _because(replace(found, kind="learn", learn=unsure), why)
-        found = _because(found, f"{names} may be more frequent, but not enough to matter")
-    rest = _window(query) if policy.rest is None else policy.rest
-    if standing.migrated is not None and standing.time - standing.migrated < rest:
+    if situation.time < (until := situation.banned.get(plan_label(plan), -1.0)):
         return _because(
             found,
-            f"the last migration was {standing.time - standing.migrated:.3g} s ago, "
-            f"the least time between two is {rest:g} s",
+            "it did not pay before and is not tried for another "
+            f"{duration(until - situation.time)}",
         )
-    if standing.confirmed + 1 < policy.confirm:
-        return _because(found, f"to be confirmed by {policy.confirm} comparisons in a row")
+    way = _way(plan, model, situation, policy, room)
+    found = replace(found, better=True, way=way)
+    unsure = _unsure(query, model, known, policy, (situation.plan, plan))
+    if unsure:
+        names = ", ".join(_names(query, s) for s in unsure)
+        worst = _at_worst(model, known, unsure, plan, situation)
+        if worst is None or worst > (1 - policy.margin) * current.cpu:
+            why = f"more must be known about {names} first"
+            return _because(replace(found, kind="learn", learn=unsure), why)
+        found = _because(
+            found, f"{names} may match more often than estimated, but not enough to matter"
+        )
+    rest = _window(query) if policy.rest is None else policy.rest
+    if situation.migrated is not None and situation.time - situation.migrated < rest:
+        return _because(
+            found,
+            f"the last migration was {duration(situation.time - situation.migrated)} ago, and at "
+            f"least {duration(rest)} must lie between two",
+        )
+    if situation.confirmed + 1 < policy.confirm:
+        return _because(found, f"{policy.confirm} comparisons in a row must find a better plan")
     needed = policy.payback * way.work
-    behind = gain * standing.waiting
-    costs = f"staying has cost {standing.regret:.3g} s"
+    behind = gain * situation.waiting
+    costs = f"staying has cost {duration(situation.regret)}"
     if behind:
-        costs += f" and would cost {behind:.3g} s for the rows that wait"
-    if standing.regret + behind < needed:
-        return _because(found, f"{costs} so far, the migration would take {needed:.3g} s")
-    why = f"{costs}, the migration takes {way.work:.3g} s"
+        costs += f" and would cost {duration(behind)} for the rows that wait"
+    if situation.regret + behind < needed:
+        return _because(found, f"{costs} so far, the migration would take {duration(needed)}")
+    why = f"{costs}, the migration takes {duration(way.work)}"
     return _because(replace(found, kind="move"), why)
 
 
 def _way(
-    plan: Node, model: Model, standing: Standing, policy: PlanPolicy, room: float | None
+    plan: Node, model: Model, situation: Situation, policy: PlanPolicy, room: float | None
 ) -> Way:
-    price, overhead = standing.price, standing.overhead
-    return way_to(model, standing.plan, plan, policy, room=room, price=price, overhead=overhead)
+    price, overhead = situation.price, situation.overhead
+    return way_to(model, situation.plan, plan, policy, room=room, price=price, overhead=overhead)
 
 
 def _must_move(
     space: Joins,
     current: Cost,
-    standing: Standing,
+    situation: Situation,
     policy: PlanPolicy,
     limits: Budget,
     excess: float,
 ) -> Decision:
-    """The current plan does not fit: which plan does, with room to spare if possible?"""
+    """Find a plan that fits where the current one does not, with room to spare if possible."""
     short = limits.binding(current)
     said = (
-        f"{plan_label(standing.plan)} needs {_needs(current, short)}, more than the budget of "
+        f"{plan_label(situation.plan)} needs {_needs(current, short)}, more than the budget of "
         f"{_limit(limits, short)}"
     )
     for spare in (policy, None):
-        outcome = choose(space, _scaled(limits, standing, spare, excess))
+        outcome = choose(space, _scaled(limits, situation, spare, excess))
         if outcome.answer != "none":
             break
     plan = space.plan(outcome.plan)
-    cost = _priced(outcome.plan.cost, standing, excess)
+    cost = _priced(outcome.plan.cost, situation, excess)
     if outcome.answer == "none":
         proof = "no plan fits" if outcome.proven else "no plan was found that fits"
         near = limits.excess(cost) < limits.excess(current) * (1 - policy.margin)
@@ -257,32 +262,34 @@ def _must_move(
         )
         kind: Kind = "move" if nearer is not None else "unqualified"
         return Decision(kind, (said, why), current, nearer, cost, resource=short, fits=False)
-    if plan == standing.plan:
+    if plan == situation.plan:
         return Decision(
-            "stay", (f"{plan_label(standing.plan)} is the only plan that fits",), current
+            "stay", (f"{plan_label(situation.plan)} is the only plan that fits",), current
         )
     why = f"{plan_label(plan)} needs {_needs(cost, short)}"
     return Decision("move", (said, why), current, plan, cost, resource=short)
 
 
-def _scaled(limits: Budget, standing: Standing, spare: PlanPolicy | None, excess: float) -> Budget:
-    """The budget in the model's terms, less the head-room."""
+def _scaled(
+    limits: Budget, situation: Situation, spare: PlanPolicy | None, excess: float
+) -> Budget:
+    """Express the budget in the model's terms, less the headroom."""
     room = 1.0 if spare is None else 1 - spare.headroom
     return replace(
         limits,
-        cpu=None if limits.cpu is None else limits.cpu / standing.price,
+        cpu=None if limits.cpu is None else limits.cpu / situation.price,
         memory=None if limits.memory is None else limits.memory * room / excess,
     )
 
 
-def _priced(cost: Cost, standing: Standing, excess: float) -> Cost:
-    return Cost(cost.cpu * standing.price, cost.tuples, cost.bytes * excess)
+def _priced(cost: Cost, situation: Situation, excess: float) -> Cost:
+    return Cost(cost.cpu * situation.price, cost.tuples, cost.bytes * excess)
 
 
 def _unsure(
     query: Query, model: Model, known: Statistics, policy: PlanPolicy, plans: tuple[Node, Node]
 ) -> tuple[int, ...]:
-    """The sets that only some of the plans put together and of which too little is known."""
+    """List the sets that only one of the plans combines and whose estimates are uncertain."""
     if not policy.confidence:
         return ()
     sure = {
@@ -290,23 +297,23 @@ def _unsure(
         for names, estimate in known.joint.items()
         if (1.0 if estimate.confidence is None else estimate.confidence) >= policy.confidence
     }
-    mine, other = (gathered_by(model, plan) for plan in plans)
+    mine, other = (_combined_sets(model, plan) for plan in plans)
     return tuple(sorted((mine ^ other) - sure - {model.all}, key=lambda s: (s.bit_count(), s)))
 
 
 def _at_worst(
-    model: Model, known: Statistics, unsure: tuple[int, ...], plan: Node, standing: Standing
+    model: Model, known: Statistics, unsure: tuple[int, ...], plan: Node, situation: Situation
 ) -> float | None:
-    """What a plan takes if what is not sure is as frequent as may be; None if that is unknown.
+    """Predict a plan's CPU with uncertain sets at their upper bounds; None if one has no bound.
 
-    What is rare is hard to find in samples. If some were drawn and nothing in them speaks against
-    independent predicates, three or more streams are taken to agree a few times as often as these
-    would make them. Of two streams there must be a bound.
+    Samples hardly ever find rare combinations. If some were drawn and nothing in them speaks
+    against independent predicates, three or more streams are assumed to agree at most a few times
+    as often as independence implies. Two streams need a measured bound.
     """
     query, names = model.query, model.query.names
     bounds = {streams_mask(query, n): e.value for n, e in known.at_most.items()}
     unbounded = [streams for streams in unsure if streams not in bounds]
-    if any(s.bit_count() == 2 for s in unbounded) or (unbounded and standing.tries < _TRIES):
+    if any(s.bit_count() == 2 for s in unbounded) or (unbounded and situation.tries < _TRIES):
         return None
     rest = {n: e for n, e in known.joint.items() if streams_mask(query, n) not in unsure}
     apart = Model(query, replace(known, joint=rest), model.costs)
@@ -320,11 +327,11 @@ def _at_worst(
         called = " ".join(names[i] for i in bits(streams))
         joint[called] = Estimate(min(1.0, limit), PROBABILITY)
     worst = Model(query, replace(known, joint=joint), model.costs)
-    return worst.cost(plan).cpu * standing.price
+    return worst.cost(plan).cpu * situation.price
 
 
-def gathered_by(model: Model, plan: Node) -> frozenset[int]:
-    """The sets of streams that a plan puts together, on the way of any tuple."""
+def _combined_sets(model: Model, plan: Node) -> frozenset[int]:
+    """List the sets of streams that a plan combines on the path of any tuple."""
     found = set()
     for join in joins(plan):
         parts = [model.mask(child) for child in join.children]
@@ -349,12 +356,25 @@ def _names(query: Query, streams: int) -> str:
 
 
 def _needs(cost: Cost, resource: Resource | None) -> str:
-    return f"{cost.cpu:.3g} CPU" if resource == "cpu" else show_memory(cost.bytes)
+    return _cores(cost.cpu) if resource == "cpu" else show_memory(cost.bytes)
+
+
+def _cores(cpu: float) -> str:
+    """Write CPU seconds per second as people read them.
+
+    >>> _cores(2.5), _cores(0.31), _cores(0.0123), _cores(0.0)
+    ('2.5 cores', '31% of a core', '1.2% of a core', '0% of a core')
+    """
+    if cpu >= 1:
+        return f"{cpu:.3g} core{'' if cpu == 1 else 's'}"
+    if 0 < cpu < 0.001:
+        return "less than 0.1% of a core"
+    return f"{100 * cpu:.2g}% of a core"
 
 
 def _limit(limits: Budget, resource: Resource | None) -> str:
     if resource == "cpu":
-        return f"{limits.cpu:g} CPU"
+        return _cores(limits.cpu or 0.0)
     assert limits.memory is not None
     return show_memory(limits.memory, limits.unit)
 

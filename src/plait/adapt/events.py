@@ -1,19 +1,19 @@
-"""What the loop did, one event after the other; `plait.node.reports.event_log` keeps them in files.
+"""The events of the loop; `plait.node.reports.event_log` keeps them in files.
 
-started      the question, the plan, the policy, the budget and the costs
-compared     plans were compared: what was known, what was decided, and why
-migrated     another plan runs, or runs beside the old one: what it took
+started      the query, the plan, the policy, the budget and the costs
+compared     plans were compared: the statistics, the decision and its reasons
+migrated     another plan runs, or runs beside the old one: the cost of the migration
 ended        the old plan of a parallel track is gone
 judged       whether a migration paid
 unqualified  no plan fits the budget, and which resource is short
 
-And what the distribution manager did (`plait.groups.balance.manager`), which is of no single
+Events of the distribution manager (`plait.groups.balance.manager`), which belong to no single
 processor:
 
-weighed      loads were compared: what was decided, and why, also why not
-relocated    a move of partition groups was carried out, or given up
+weighed      loads were compared: the decision and its reasons, also for staying
+relocated    a move of partition groups was carried out or given up
 reviewed     whether a move paid
-unbalanced   groups that are too hot, and that neither moving nor spreading would help
+unbalanced   groups that are too hot, where neither moving nor spreading would help
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Event:
     data: Mapping[str, Any] = field(default_factory=dict)
     processor: int = 0
     origin: str = field(default="", compare=False)
-    """The file and line that it was read from."""
+    """The file and line where it was read."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

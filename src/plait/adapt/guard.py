@@ -1,10 +1,10 @@
-"""Did it pay? After a migration, what the new plan takes is compared with what the old one would.
+"""Judge whether a migration paid: compare the new plan with what the old one would take now.
 
-What the old plan would take now is not measured, since it is gone: it is what the model says under
-the estimates of now, times what the old plan took for each second that the model foresaw when it
-still ran. So streams that became faster in the meantime are not held against the new plan. Of sets
-of streams that only the old plan put together little is heard any more: for these, what was known
-when the plan changed still counts.
+The old plan no longer runs, so its cost now cannot be measured. It is the model's prediction under
+current estimates, times the ratio of measured to predicted time from when the old plan ran. So
+streams that became faster in the meantime do not count against the new plan. The new plan tells
+little about sets of streams that only the old one combined: for these, the estimates of the moment
+of the change still count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from plait.optimize.statistics import PROBABILITY, Estimate, Statistics
 from plait.plan.jtree import Node
-from plait.plan.labels import plan_label
+from plait.plan.labels import change_label
 from plait.plan.serde import from_dict, to_dict
 from plait.query.query import Query
 
@@ -28,25 +28,25 @@ class Trial:
     new: Node
     began: float
     predicted: float
-    """What the new plan was predicted to take, as a share of the old plan's time."""
+    """The predicted time of the new plan, as a share of the old plan's."""
     price: float
-    """What the old plan took for each second that the model foresaw."""
+    """Seconds that the old plan took for each one that the model predicted."""
     seconds: float = 0.0
-    """What the new plan has taken so far."""
+    """CPU seconds that the new plan has taken so far."""
     span: float = 0.0
-    """In so much event time."""
+    """Seconds of event time in which it took them."""
     batches: int = 0
     joint: Mapping[str, float] = field(default_factory=dict)
     """The joint selectivities that the decision was made from."""
 
     def after(self, seconds: float, span: float) -> Trial:
-        """With one more batch that the new plan has joined alone."""
+        """Add a batch that the new plan has joined alone."""
         return replace(
             self, seconds=self.seconds + seconds, span=self.span + span, batches=self.batches + 1
         )
 
     def filled_up(self, known: Statistics, confidence: float) -> Statistics:
-        """What is known now; where that is not sure enough, what was known then."""
+        """Current estimates; where they are uncertain, those of the moment of the change."""
         sure = {n: e for n, e in known.joint.items() if (e.confidence or 0.0) >= confidence}
         then = {n: Estimate(value, PROBABILITY) for n, value in self.joint.items()}
         return replace(known, joint={**known.joint, **then, **sure})
@@ -68,15 +68,15 @@ _PARTS = ("began", "predicted", "price", "seconds", "span", "batches", "joint")
 
 @dataclass(frozen=True, slots=True)
 class Bans:
-    """Plans that did not pay are left alone for a while, each time for longer."""
+    """Plans that did not pay and are not tried for a while, each time for longer."""
 
     until: Mapping[str, float] = field(default_factory=dict)
-    """By the plan's label, until when, in seconds of event time."""
+    """The end of each ban in seconds of event time, by the plan's label."""
     failures: Mapping[str, int] = field(default_factory=dict)
-    """How often each has not paid."""
+    """How often each plan has failed to pay."""
 
     def after(self, label: str, now: float, wait: float) -> Bans:
-        """With one more failure; the first ban takes `wait` seconds, each further twice the last.
+        """Add a failure; the first ban lasts `wait` seconds, each further one twice as long.
 
         >>> Bans().after("(a b)", 10.0, 4.0).after("(a b)", 20.0, 4.0)
         Bans(until={'(a b)': 28.0}, failures={'(a b)': 2})
@@ -88,11 +88,11 @@ class Bans:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a trial."""
+    """The outcome of a trial."""
 
     paid: bool
     measured: float
-    """What the new plan takes, as a share of what the old one would."""
+    """The time of the new plan, as a share of what the old one would take."""
     predicted: float
     reason: str
 
@@ -102,19 +102,19 @@ class Verdict:
 
 
 def judge(trial: Trial, old: float, tolerance: float) -> Verdict:
-    """Compare; `old` is what the model says of the old plan now, in seconds per second.
+    """Compare; `old` is the model's prediction for the old plan now, in seconds per second.
 
     >>> from plait.testing.examples import chain
     >>> from plait.plan.jtree import parse_shape
     >>> old, new = (parse_shape(chain(3), s) for s in ("((a b) c)", "(a (b c))"))
     >>> print(judge(Trial(old, new, 0.0, 0.5, 2.0, seconds=30.0, span=10.0), 1.0, 0.15).reason)
-    (a (b c)) takes 1.50 times what ((a b) c) would, 0.50 times was predicted: it did not pay
+    (a (b c)) instead of ((a b) c) takes 1.50 times the time, predicted 0.50: it did not pay
     """
     expected = trial.price * old
     measured = trial.seconds / trial.span / expected if trial.span and expected else 1.0
     paid = measured <= 1 + tolerance
     reason = (
-        f"{plan_label(trial.new)} takes {measured:.2f} times what {plan_label(trial.old)} would, "
-        f"{trial.predicted:.2f} times was predicted: it {'paid' if paid else 'did not pay'}"
+        f"{change_label(trial.old, trial.new)} takes {measured:.2f} times the time, predicted "
+        f"{trial.predicted:.2f}: it {'paid' if paid else 'did not pay'}"
     )
     return Verdict(paid, measured, trial.predicted, reason)

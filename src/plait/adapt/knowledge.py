@@ -1,28 +1,29 @@
-"""What is known of the streams while they flow: estimates that forget.
+"""Estimates of the streams while they flow, weighted towards the present.
 
 *Mathematics.* Every sum is weighted by 2^(-age / half-life), in event time. A rate is rows over
 seconds. The *agreement* of two disjoint sets of streams G and T is the probability that a tuple of
 G and a tuple of T which lie close enough in time agree in all keys and conditions between them:
-matches over pairs. A lookup tells how many matches there were; how many pairs it stood for follows
-from the rows of the state and the volumes of the bounds,
+matches over pairs. A lookup counts the matches; the number of pairs that it compared follows from
+the rows of the state and the volumes of the bounds,
 
     pairs = probes · rows(T) · V(G ∪ T, last in C) / (V(G, last in C) · held(T))
 
-so a state that is still filling, or still emptying, misleads nobody. A sample of rows counts both.
-The joint selectivity of a set is then the product along the way on which it was put together; where
-there are several, the surest counts.
+so a state that is still filling or emptying gives no wrong estimate. A sample of rows counts both.
+The joint selectivity of a set is then the product along the path on which it was combined; of
+several paths, the most certain counts.
 
-*Leaps.* Where what a batch tells cannot be chance (more than four standard errors and half as much
-again), what was known before is forgotten. But not if it leapt the other way within the last four
-half-lives, nor again until then: what goes back and forth has a mean, and a plan should be chosen
-for that. For a window after a leap lookups still go through rows from before it, so they tell of a
-mixture; a sample of the newest rows does not. Once there is one, it counts and lookups do not.
+*Jumps.* Where a batch differs by more than chance (four standard errors and a factor of 1.5), the
+estimate jumps: earlier observations are forgotten. But not if it jumped the other way within the
+last four half-lives, nor again until then: streams that alternate have a mean, and a plan should be
+chosen for that mean. For one window after a jump, lookups still go through rows from before it and
+measure a mixture; a sample of the newest rows does not. Once there is a sample, it counts and
+lookups do not.
 
-*Confidence* is 1 - 1 / sqrt(1 + matches), which is one minus the relative error, and it fades when
-nothing new is heard. Where even the upper bound of an agreement means less than a tenth of a match
-per lookup, it is sure enough: what is not found costs next to nothing.
+*Confidence* is 1 - 1 / sqrt(1 + matches), which is one minus the relative error, and it fades
+without new observations. Where even the upper bound of an agreement means less than a tenth of a
+match per lookup, it is certain enough: a lookup without matches costs next to nothing.
 
-A `Knowledge` is a value: taking something in gives another one.
+A `Knowledge` is an immutable value: an observation gives another one.
 """
 
 from __future__ import annotations
@@ -42,18 +43,18 @@ from plait.query.names import quoted
 from plait.query.query import Query
 
 _FADES = 4.0
-"""After so many half-lives without news an estimate is half as sure."""
+"""Half-lives without observations after which the confidence of an estimate is halved."""
 
 _NEGLIGIBLE = 0.1
 """Matches per lookup that cost less than the lookup."""
 
 _ERRORS, _FACTOR = 4.0, 1.5
-"""A leap is so many standard errors, and so many times more or less."""
+"""The standard errors, and the factor, that make a jump."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one batch told."""
+    """The observations of one batch."""
 
     time: int
     """The newest event time of any stream so far, in microseconds."""
@@ -63,21 +64,21 @@ class Seen:
     """Tuples that entered each window."""
     looked: Sequence[Looked] = ()
     seconds: float = 0.0
-    """What joining the batch took."""
+    """CPU seconds of joining the batch."""
     nbytes: int = 0
-    """What the states hold after it."""
+    """Bytes in the states after it."""
     waiting: int = 0
     """Rows that have arrived and are not joined yet."""
 
 
 class Leap(NamedTuple):
-    """When an estimate leapt last, and which way: 1 up, -1 down, 0 both or never."""
+    """When an estimate jumped last, and which way: 1 up, -1 down, 0 both or never."""
 
     when: int = 0
     way: int = 0
 
     def after(self, way: int, now: int, half_life: float) -> tuple[Leap, bool]:
-        """With what looks like a leap now, and whether to believe it.
+        """Take in what looks like a jump now, and say whether to believe it.
 
         >>> Leap().after(1, 5_000_000, 2.0)
         (Leap(when=5000000, way=1), True)
@@ -97,30 +98,30 @@ NEVER = Leap()
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What is known of two sets of streams together."""
+    """How often tuples of two sets of streams agree."""
 
     pairs: float
     matches: float
     rows: float
-    """Rows that a lookup goes through: those of the second set."""
+    """Rows in the state that a lookup searches: those of the second set."""
     time: int
-    """When it was heard of last."""
+    """The time of the last observation."""
     leap: Leap = NEVER
     sampled: int = -1
-    """When there was a sample last."""
+    """The time of the last sample."""
 
     @property
     def value(self) -> float:
-        """The probability; never quite 0, since it is not known that there never is a match."""
+        """The probability; never 0, since a match may still come."""
         return min(1.0, (self.matches + 0.5) / (self.pairs + 0.5))
 
     @property
     def most(self) -> float:
-        """What the probability hardly exceeds: two standard errors, or three matches more."""
+        """An upper bound: two standard errors, or three matches more."""
         return min(1.0, (self.matches + 2 * math.sqrt(self.matches) + 3) / (self.pairs + 1))
 
     @property
-    def sureness(self) -> float:
+    def certainty(self) -> float:
         """One minus the relative error."""
         if self.most * self.rows < _NEGLIGIBLE:
             return 1.0
@@ -128,16 +129,16 @@ class Agreement:
 
 
 class Joint(NamedTuple):
-    """What is known of a set of streams as a whole."""
+    """The estimate for a set of streams as a whole."""
 
     value: float
     sure: float
     age: float
     """In seconds."""
     most: float
-    """What the value hardly exceeds."""
+    """An upper bound of the value."""
     fresh: float
-    """1 if that was heard just now, less with time."""
+    """1 for an observation of this moment, less with time."""
     rare: bool
     """Whether a lookup finds less than one match."""
 
@@ -157,11 +158,11 @@ class Knowledge:
     half_life: float
     """In seconds of event time."""
     rows: tuple[float, ...]
-    """Rows of each stream, forgetting."""
+    """Rows of each stream, weighted by age."""
     leaps: tuple[Leap, ...]
-    """Those of the rate of each stream."""
+    """The last jump of each stream's rate."""
     window: float = 0.0
-    """How long rows stay, in seconds."""
+    """Seconds that rows stay in a window."""
     time: int = 0
     span: float = 0.0
     batches: float = 0.0
@@ -175,7 +176,7 @@ class Knowledge:
 
     @classmethod
     def of(cls, streams: int, half_life: float, window: float = 0.0) -> Knowledge:
-        """One that knows nothing yet.
+        """Begin without any observation.
 
         >>> Knowledge.of(2, 1.0).heard
         False
@@ -184,8 +185,8 @@ class Knowledge:
 
     # -- taking in
 
-    def learnt(self, seen: Seen, volumes: Volumes) -> Knowledge:
-        """With what a batch told."""
+    def learn(self, seen: Seen, volumes: Volumes) -> Knowledge:
+        """Take in a batch."""
         keep = 0.5 ** (seen.span / self.half_life)
         span = keep * self.span + seen.span
         rows, last = [], []
@@ -196,8 +197,8 @@ class Knowledge:
             last.append(leap)
         found: dict[Pair, list[float]] = {}
         for step in seen.looked:
-            # Both sides of a join tell about the same pairs: together they are unbiased within
-            # a batch, in which one stream comes after the other.
+            # Both sides of a join measure the same pairs: together they are unbiased within a
+            # batch, in which one stream is joined after the other.
             before = volumes.last(step.gathered, step.part)
             after = volumes.last(step.gathered | step.target, step.part)
             held = volumes.held(step.target)
@@ -207,7 +208,7 @@ class Knowledge:
             sums[0] += step.probes * step.rows * after / (before * held)
             sums[1] += step.matches
             sums[2] = max(sums[2], step.rows)
-        learnt = replace(
+        known = replace(
             self,
             rows=tuple(rows),
             leaps=tuple(last),
@@ -220,14 +221,14 @@ class Knowledge:
             waiting=seen.waiting,
         )
         if not found:
-            return learnt
-        new_ones = {key: learnt._agreement(key, *sums) for key, sums in found.items()}
-        return learnt._with(new_ones)
+            return known
+        new_ones = {key: known._agreement(key, *sums) for key, sums in found.items()}
+        return known._with(new_ones)
 
     def sampled(
         self, gathered: int, target: int, pairs: float, matches: float, rows: int
     ) -> Knowledge:
-        """With what a sample told; `rows` are those of the state that it stands for."""
+        """Take in a sample; `rows` counts those of the state that it was drawn from."""
         key = _key(gathered, target)
         return self._with({key: self._agreement(key, pairs, matches, rows, sample=True)})
 
@@ -238,11 +239,11 @@ class Knowledge:
     def _agreement(
         self, key: Pair, pairs: float, matches: float, rows: float, *, sample: bool = False
     ) -> Agreement | None:
-        """What is known of a pair of sets after so many pairs and matches more."""
+        """The agreement of two sets of streams after further pairs and matches."""
         old = self.agreements.get(key)
         if pairs <= 0:
             if old is not None and sample:
-                # There is nothing to be learnt from another sample.
+                # Another sample would show nothing either.
                 return replace(old, sampled=self.time)
             return old
         if old is None:
@@ -267,23 +268,23 @@ class Knowledge:
         )
 
     def _lately(self, leap: Leap) -> bool:
-        """Whether windows still hold rows from before a leap."""
+        """Whether windows still hold rows from before a jump."""
         return leap.way != 0 and self.time - leap.when < 1e6 * self.window
 
     def _only_mixed(self, known: Agreement) -> bool:
-        """Whether only lookups, through old rows and new ones, tell about it."""
+        """Whether only lookups through a mixture of old and new rows have measured it."""
         return self._lately(known.leap) and known.sampled < known.leap.when
 
     @property
     def settled(self) -> bool:
-        """Whether all rows came after the last leap."""
+        """Whether all rows arrived after the last jump."""
         leaps = [*self.leaps, *(known.leap for known in self.agreements.values())]
         return not any(map(self._lately, leaps))
 
     def doubtful(self) -> list[Pair]:
-        """The pairs of streams of which only a sample can tell what is true since a leap.
+        """List the pairs of streams that need a sample since the last jump.
 
-        Where one has leapt, others of which nothing was heard since may have, too.
+        Where one pair has jumped, others without an observation since may have jumped, too.
         """
         leapt = (a.leap for a in self.agreements.values())
         latest = max((leap.when for leap in leapt if self._lately(leap)), default=-1)
@@ -295,11 +296,11 @@ class Knowledge:
         ]
 
     def restarted(self) -> Knowledge:
-        """For another plan: what the last one took says nothing about it."""
+        """Forget the times, since another plan runs now."""
         return replace(self, seconds=0.0, timed=0.0)
 
     def lasting(self) -> Knowledge:
-        """Without what is too old to be of use."""
+        """Drop agreements that are too old to be useful."""
         oldest = self.time - 8 * _FADES * self.half_life * 1e6
         if all(known.time >= oldest for known in self.agreements.values()):
             return self
@@ -310,20 +311,20 @@ class Knowledge:
 
     @property
     def heard(self) -> bool:
-        """Whether there is anything to go by."""
+        """Whether there was any observation."""
         return self.span > 0 and any(self.rows)
 
     def confidence(self, key: Pair) -> float:
-        """How far to trust an agreement now."""
+        """The confidence in an agreement now."""
         known = self.agreements.get(key)
-        return 0.0 if known is None else known.sureness * self._freshness(known)
+        return 0.0 if known is None else known.certainty * self._freshness(known)
 
     def _freshness(self, known: Agreement) -> float:
         age = (self.time - known.time) / 1e6
         return float(0.5 ** (age / (_FADES * self.half_life)))
 
     def joint(self) -> dict[int, Joint]:
-        """What is known of each set that was put together."""
+        """The estimate for each set of streams that was combined."""
         found: dict[int, Joint] = {}
         for key in sorted(self.agreements, key=lambda k: (k[0] | k[1]).bit_count()):
             left, right = (_SINGLE if s & (s - 1) == 0 else found.get(s, _NONE) for s in key)
@@ -331,7 +332,7 @@ class Knowledge:
             if both.bit_count() > 2 and self._only_mixed(known):
                 continue
             fresh = self._freshness(known)
-            sure = min(known.sureness * fresh, left.sure, right.sure)
+            sure = min(known.certainty * fresh, left.sure, right.sure)
             if fresh > 0 and (both not in found or sure > found[both].sure):
                 found[both] = Joint(
                     known.value * left.value * right.value,
@@ -344,11 +345,11 @@ class Knowledge:
         return found
 
     def statistics(self, query: Query, least: float = 0.0) -> Statistics:
-        """What the optimiser is told: what is at least half as sure as it should be, and bounds.
+        """Statistics for the optimiser: estimates with at least half of `least`, and upper bounds.
 
-        Two streams that hardly match are never sure, but what a sample told of them is better than
-        to assume that every row has a partner. The bounds are of what is less sure than `least`, if
-        it is not too old.
+        Two streams that hardly match never reach a high confidence, but what a sample shows of them
+        is better than to assume that every row has a partner. Upper bounds are given for recent
+        estimates below `least`.
         """
         names = query.names
         known = self.joint()
@@ -401,7 +402,7 @@ class Knowledge:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Knowledge:
-        """The inverse of `to_dict`; earlier versions did not write when there was a sample."""
+        """Read what `to_dict` wrote; earlier versions did not write the times of samples."""
         parts = dict(given)
         known = {
             (g, t): Agreement(pairs, matches, rows, time, Leap(*leap), *sampled)
@@ -412,7 +413,7 @@ class Knowledge:
 
 
 def leaps(before: float, over: float, now: float, of: float) -> int:
-    """Whether `now` of `of` is so much more (1) or less (-1) than `before` of `over`; else 0.
+    """Whether the share `now` of `of` jumped up (1) or down (-1) from `before` of `over`; else 0.
 
     >>> leaps(100, 1000, 12, 100), leaps(100, 1000, 60, 100), leaps(1000, 1000, 1, 100)
     (0, 1, -1)
@@ -428,7 +429,7 @@ def leaps(before: float, over: float, now: float, of: float) -> int:
 
 
 def geometry(query: Query) -> Volumes:
-    """The volumes of a query's bounds; worked out once per process."""
+    """The volumes of a query's bounds, computed once per process."""
     return _volumes(query.bounds.matrix, tuple(s.lag for s in query.streams))
 
 
@@ -442,9 +443,9 @@ def _key(gathered: int, target: int) -> Pair:
 
 
 def _conditions(query: Query, joint: Mapping[int, Joint]) -> Iterable[tuple[str, Estimate]]:
-    """Selectivities of single equalities, as far as pairs of streams tell them.
+    """Derive selectivities of single equalities from pairs of streams.
 
-    Two streams that share several keys do not tell the keys apart; each gets an equal part.
+    Where two streams share several keys, each key gets an equal part.
     """
     classes = query.graph.classes
     for streams, (value, sure, age, *_) in joint.items():

@@ -1,16 +1,16 @@
 """The loop of one processor: notice, decide, ask for another plan, check that it paid.
 
-`advance` takes what the loop remembers and what it is told, and returns what it remembers then,
-what it asks for, and what happened, for the log. It has no clock, no engine and no randomness:
-whoever hosts an engine measures, draws samples and changes plans (`plait.node.adapting`).
+`advance` takes the loop's memory and an observation. It returns the new memory, a request, and
+events for the log. It has no clock, no engine and no randomness: the host of an engine measures,
+draws samples and changes plans (`plait.node.adapting`).
 
 *Order.* After rows were joined: learn from the counters; ask for samples where windows hold rows
-from before a leap; judge the last change of the plan; compare plans; and if the decision hangs on
-something that is not sure, ask for samples of that and compare again.
+from before a jump; judge the last change of the plan; compare plans; if the decision depends on an
+uncertain estimate, ask for samples of it and compare again.
 
-*Invariants.* Plans are compared at most for the share of the time that the policy allows. The
-estimates that drift is measured against change only when plans are compared. While a trial or a
-parallel track is under way, only a lack of memory or CPU changes the plan.
+*Invariants.* Comparing plans takes at most the share of time that the policy allows. The estimates
+that drift is measured against change only when plans are compared. While a trial or a parallel
+track is under way, only a lack of memory or CPU changes the plan.
 """
 
 from __future__ import annotations
@@ -18,61 +18,70 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
-from plait.adapt.decide import Decision, Standing, decide_by
+from plait.adapt.decide import Decision, Situation, decide_by
 from plait.adapt.events import Event, EventKind
 from plait.adapt.guard import Trial, judge
 from plait.adapt.knowledge import Seen, geometry
+from plait.adapt.observations import (
+    ChangePlan,
+    Compared,
+    IncomingRows,
+    Joined,
+    Observation,
+    PlanChanged,
+    Request,
+    Sampled,
+)
 from plait.adapt.pursuit import Pursuit
 from plait.adapt.setting import Setting
-from plait.adapt.state import Comparison, Loop, PieceLook, Price
+from plait.adapt.state import Comparison, Inspection, Loop, Price
 from plait.adapt.strategy import way_to
-from plait.adapt.told import ChangePlan, Coming, Compared, Joined, PlanChanged, Sampled, Told, Wish
 from plait.adapt.when import due, estimates, expected_rates, steady, wanted_sample
 from plait.optimize.model import Cost, Model
 from plait.optimize.statistics import ROWS_PER_SECOND, Estimate, Statistics, statistics_to_dict
 from plait.plan.jtree import Node
-from plait.plan.labels import plan_label
+from plait.plan.labels import change_label, plan_label
 from plait.plan.serde import to_dict
 from plait.query.serde import query_to_dict
 
 _LEAST_BATCHES = 3
-"""Batches in a trial, at least."""
+"""The fewest batches in a trial."""
 
 _PRICES = (0.1, 20.0)
-"""What may be true of a price; beyond that something else went wrong."""
+"""The plausible range of a price; anything beyond has another cause."""
 
 _SAMPLES = 3
-"""Samples in a row, at most, to settle a doubt or to learn what a decision hangs on."""
+"""The most samples in a row to settle a doubt or an estimate that a decision depends on."""
 
 
 class LoopStep(NamedTuple):
-    """What the loop remembers after it was told something, what it asks for, and what happened."""
+    """The outcome of an observation: the loop's memory, a request, and events."""
 
     loop: Loop
-    wish: Wish | None = None
+    request: Request | None = None
     events: tuple[Event, ...] = ()
-    """For the log; whoever keeps it knows the batch and the processor."""
+    """For the log; the host adds the batch and the processor."""
     compared: bool = False
-    """Whether plans were compared: then the loop must be told how long this step took."""
+    """Whether plans were compared: then the host reports how long this step took."""
 
 
-def advance(setting: Setting, loop: Loop, told: Told) -> LoopStep:
-    """What the loop makes of what it is told."""
-    match told:
+def advance(setting: Setting, loop: Loop, observed: Observation) -> LoopStep:
+    """Take in an observation."""
+    match observed:
         case Joined():
-            return _joined(setting, loop, told)
-        case Coming():
-            return _coming(setting, loop, told)
+            return _joined(setting, loop, observed)
+        case IncomingRows():
+            return _coming(setting, loop, observed)
         case Sampled():
-            return _sampled(setting, loop, told)
+            return _sampled(setting, loop, observed)
         case Compared():
-            return _after_comparison(setting, loop, told)
+            return _after_comparison(setting, loop, observed)
         case PlanChanged():
-            return _moved(loop, told)
+            return _moved(loop, observed)
 
 
 def beginning(setting: Setting, plan: Node) -> Event:
-    """The beginning of a log."""
+    """Make the first event of a log."""
     return Event(
         "started",
         0,
@@ -90,40 +99,40 @@ def beginning(setting: Setting, plan: Node) -> Event:
 # -- rows were joined
 
 
-def _joined(setting: Setting, loop: Loop, told: Joined) -> LoopStep:
-    loop = _seen(setting, loop, told)
+def _joined(setting: Setting, loop: Loop, observed: Joined) -> LoopStep:
+    loop = _seen(setting, loop, observed)
     events: tuple[Event, ...] = ()
-    if loop.course.following and not told.migrating:
-        if told.ended is not None:
+    if loop.course.following and not observed.migrating:
+        if observed.ended is not None:
             plan = loop.course.following
-            events = (_event(loop, "ended", **{**told.ended.to_dict(), "plan": plan}),)
+            events = (_event(loop, "ended", **{**observed.ended.to_dict(), "plan": plan}),)
         loop = replace(loop, course=replace(loop.course, following=""))
-    if told.migrating:
+    if observed.migrating:
         return LoopStep(loop, None, events)
-    loop = replace(loop, look=PieceLook(told.plan))
+    loop = replace(loop, look=Inspection(observed.plan))
     if draw := wanted_sample(setting, loop):
         return LoopStep(loop, draw, events)
     return _judged(setting, loop, events)
 
 
-def _seen(setting: Setting, loop: Loop, told: Joined) -> Loop:
-    """With what was counted and measured."""
+def _seen(setting: Setting, loop: Loop, observed: Joined) -> Loop:
+    """Take in the counts and times of an observation."""
     course, spent, comparison, price = loop.course, loop.spent, loop.comparison, loop.price
-    since = loop.knowledge.time if course.batches else told.oldest
+    since = loop.knowledge.time if course.batches else observed.oldest
     seen = Seen(
-        max(told.newest, since),
-        max(0.0, (told.newest - since) / 1e6),
-        told.stored,
-        told.looked,
-        told.seconds,
-        told.nbytes,
-        told.waiting,
+        time=max(observed.newest, since),
+        span=max(0.0, (observed.newest - since) / 1e6),
+        stored=observed.stored,
+        looked=observed.looked,
+        seconds=observed.seconds,
+        nbytes=observed.nbytes,
+        waiting=observed.waiting,
     )
     span, seconds = seen.span, seen.seconds
-    knowledge = loop.knowledge.learnt(seen, geometry(setting.query))
+    knowledge = loop.knowledge.learn(seen, geometry(setting.query))
     began = knowledge.time / 1e6 - span if course.began is None else course.began
-    # What two plans take together says nothing about either.
-    two, trial = told.migrating or course.tracked, loop.trial
+    # The time of two plans together says nothing about either.
+    two, trial = observed.migrating or course.tracked, loop.trial
     if two:
         knowledge = knowledge.restarted()
     elif comparison.usual:
@@ -132,13 +141,13 @@ def _seen(setting: Setting, loop: Loop, told: Joined) -> Loop:
     if trial is not None and not two:
         trial = trial.after(seconds, span)
     if price.overhead:
-        # A first migration is slow for reasons that do not come again.
+        # A first migration is slow for reasons that do not recur.
         fades = 0.5 ** (span / setting.window) if setting.window else 0.0
         price = replace(price, overhead=price.overhead * fades)
     return replace(
         loop,
         knowledge=knowledge,
-        course=replace(course, batches=course.batches + 1, began=began, tracked=told.migrating),
+        course=replace(course, batches=course.batches + 1, began=began, tracked=observed.migrating),
         spent=replace(spent, joining=spent.joining + seconds),
         comparison=comparison,
         pursuit=loop.pursuit.after(span),
@@ -147,17 +156,19 @@ def _seen(setting: Setting, loop: Loop, told: Joined) -> Loop:
     )
 
 
-def _sampled(setting: Setting, loop: Loop, told: Sampled) -> LoopStep:
-    """Go on with what a sample showed."""
+def _sampled(setting: Setting, loop: Loop, observed: Sampled) -> LoopStep:
+    """Take in a sample and go on."""
     look, knowledge = loop.look, loop.knowledge
-    assert look is not None, "a sample was asked for"
-    for step, rows in told.steps:
+    assert look is not None, "a sample was requested"
+    for step, rows in observed.steps:
         (stream,) = step.target
         gathered = sum(1 << s for s in step.gathered)
         knowledge = knowledge.sampled(gathered, 1 << stream, step.pairs, step.matches, rows)
     look = replace(look, drawn=look.drawn + 1)
-    spent = replace(loop.spent, sampling=loop.spent.sampling + told.seconds, last=told.seconds)
-    pursuit = loop.pursuit.spending(told.seconds, sample=True)
+    spent = replace(
+        loop.spent, sampling=loop.spent.sampling + observed.seconds, last=observed.seconds
+    )
+    pursuit = loop.pursuit.spending(observed.seconds, sample=True)
     loop = replace(loop, knowledge=knowledge, spent=spent, pursuit=pursuit, look=look)
     if look.compared:
         return _compared(setting, loop, look.plan)
@@ -167,7 +178,7 @@ def _sampled(setting: Setting, loop: Loop, told: Sampled) -> LoopStep:
 
 
 def _judged(setting: Setting, loop: Loop, events: tuple[Event, ...] = ()) -> LoopStep:
-    """Whether the last change of the plan paid, once that can be said; then compare plans."""
+    """Judge the last change of the plan, once it has run long enough; then compare plans."""
     look, trial, policy = loop.look, loop.trial, setting.policy
     assert look is not None, "the loop looks at a piece"
     if trial is None or trial.batches < _LEAST_BATCHES or trial.span < setting.trial:
@@ -195,7 +206,9 @@ def _judged(setting: Setting, loop: Loop, events: tuple[Event, ...] = ()) -> Loo
         # The model is wrong about this plan: that is why it is left.
         running=trial.seconds / trial.span if trial.span else None,
     )
-    back = Decision("move", (verdict.reason, "go back"), Cost(0, 0, 0), trial.old, way=way)
+    back = Decision(
+        "move", (verdict.reason, "go back to the old plan"), Cost(0, 0, 0), trial.old, way=way
+    )
     move = ChangePlan(back, trial.old, way, look.plan, known, returned=True)
     return LoopStep(replace(loop, look=None, asked=move), move, events)
 
@@ -204,7 +217,7 @@ def _judged(setting: Setting, loop: Loop, events: tuple[Event, ...] = ()) -> Loo
 
 
 def _compared(setting: Setting, loop: Loop, plan: Node, events: tuple[Event, ...] = ()) -> LoopStep:
-    """Compare plans if it is time to, under what is known now."""
+    """Compare plans under current estimates, if a comparison is due."""
     if not due(setting, loop):
         return LoopStep(replace(loop, look=None), None, events)
     known = setting.statistics(loop.knowledge)
@@ -213,8 +226,8 @@ def _compared(setting: Setting, loop: Loop, plan: Node, events: tuple[Event, ...
     if loop.comparison.batch == loop.course.batches:
         # There was a sample since, but no batch.
         loop = replace(loop, pursuit=loop.pursuit.again())
-    standing = standing_of(loop, plan)
-    decision = decide_by(model, known, standing, setting.policy, setting.budget)
+    situation = situation_of(loop, plan)
+    decision = decide_by(model, known, situation, setting.policy, setting.budget)
     knowledge = loop.knowledge
     usual = loop.comparison.usual
     if knowledge.timed:
@@ -226,20 +239,20 @@ def _compared(setting: Setting, loop: Loop, plan: Node, events: tuple[Event, ...
             loop.course.batches, estimates(setting, loop), usual, short=loop.comparison.short
         ),
         pursuit=loop.pursuit.decided(decision),
-        look=PieceLook(plan, compared=True, drawn=_lessons(loop)),
+        look=Inspection(plan, compared=True, drawn=_lessons(loop)),
     )
-    loop, told = _acted(loop, decision, standing, known)
-    return LoopStep(loop, None, (*events, *told), compared=True)
+    loop, observed = _acted(loop, decision, situation, known)
+    return LoopStep(loop, None, (*events, *observed), compared=True)
 
 
 def _lessons(loop: Loop) -> int:
-    """Samples that were drawn since the first comparison after a piece."""
+    """Count the samples since the first comparison after a piece."""
     return loop.look.drawn if loop.look is not None and loop.look.compared else 0
 
 
-def _after_comparison(setting: Setting, loop: Loop, told: Compared) -> LoopStep:
-    """A comparison took so long; then what it said, or a sample of what it hangs on."""
-    seconds, look = told.seconds, loop.look
+def _after_comparison(setting: Setting, loop: Loop, observed: Compared) -> LoopStep:
+    """Add the time of a comparison; then act on it, or ask for a sample that it needs."""
+    seconds, look = observed.seconds, loop.look
     assert look is not None, "plans were compared"
     spent = replace(loop.spent, comparing=loop.spent.comparing + seconds, last=seconds)
     loop = replace(loop, spent=spent, pursuit=loop.pursuit.spending(seconds))
@@ -250,25 +263,25 @@ def _after_comparison(setting: Setting, loop: Loop, told: Compared) -> LoopStep:
     return LoopStep(replace(loop, look=None))
 
 
-def standing_of(loop: Loop, plan: Node) -> Standing:
-    """Where the processor stands when it decides."""
-    return Standing(
-        plan,
-        loop.time,
-        loop.course.migrated,
-        loop.bans.until,
-        loop.pursuit.regret,
-        loop.pursuit.confirmed,
-        loop.knowledge.nbytes,
-        loop.price.value,
-        loop.price.overhead,
-        loop.pursuit.tries,
-        loop.waiting,
+def situation_of(loop: Loop, plan: Node) -> Situation:
+    """Describe the processor as it is when it decides."""
+    return Situation(
+        plan=plan,
+        time=loop.time,
+        migrated=loop.course.migrated,
+        banned=loop.bans.until,
+        regret=loop.pursuit.regret,
+        confirmed=loop.pursuit.confirmed,
+        nbytes=loop.knowledge.nbytes,
+        price=loop.price.value,
+        overhead=loop.price.overhead,
+        tries=loop.pursuit.tries,
+        waiting=loop.waiting,
     )
 
 
 def _priced(setting: Setting, loop: Loop, model: Model, plan: Node) -> Price:
-    """What the plan takes for each second that the model foresees, if that can be said now."""
+    """Compare the plan's measured time with the model's prediction, once the plan runs steadily."""
     knowledge = loop.knowledge
     if knowledge.timed > 0 and steady(setting, loop):
         foreseen = model.cost(plan).cpu
@@ -281,32 +294,32 @@ def _priced(setting: Setting, loop: Loop, model: Model, plan: Node) -> Price:
 
 
 def _acted(
-    loop: Loop, decision: Decision, standing: Standing, known: Statistics
+    loop: Loop, decision: Decision, situation: Situation, known: Statistics
 ) -> tuple[Loop, tuple[Event, ...]]:
-    """The loop that asks for what was decided, and what the log says about it."""
-    data = {"statistics": statistics_to_dict(known), "standing": standing.to_dict()}
+    """Request what was decided, and record it for the log."""
+    data = {"statistics": statistics_to_dict(known), "standing": situation.to_dict()}
     events = [_event(loop, "compared", **data, decision=decision.to_dict())]
     short = "" if decision.fits or decision.resource is None else decision.resource
     if short != loop.comparison.short:
         loop = replace(loop, comparison=replace(loop.comparison, short=short))
         if short:
             why = {"resource": short, "reasons": list(decision.reasons)}
-            events.append(_event(loop, "unqualified", plan=plan_label(standing.plan), **why))
+            events.append(_event(loop, "unqualified", plan=plan_label(situation.plan), **why))
     if decision.kind == "move" and decision.plan is not None and decision.way is not None:
-        move = ChangePlan(decision, decision.plan, decision.way, standing.plan, known)
+        move = ChangePlan(decision, decision.plan, decision.way, situation.plan, known)
         loop = replace(loop, asked=move)
     return loop, tuple(events)
 
 
-# -- rows are coming
+# -- rows arrive
 
 
-def _coming(setting: Setting, loop: Loop, told: Coming) -> LoopStep:
-    """Look ahead: whether the plan fits the memory if rows come that fast."""
-    span = (told.newest - loop.knowledge.time) / 1e6
+def _coming(setting: Setting, loop: Loop, observed: IncomingRows) -> LoopStep:
+    """Look ahead: check whether the plan fits the memory if rows arrive at this rate."""
+    span = (observed.newest - loop.knowledge.time) / 1e6
     if not setting.limited or not loop.knowledge.heard or span <= 0:
         return LoopStep(loop)
-    rates = [rows / span for rows in told.rows]
+    rates = [rows / span for rows in observed.rows]
     foreseen = expected_rates(setting, loop, rates)
     if foreseen is None:
         return LoopStep(loop)
@@ -318,21 +331,21 @@ def _coming(setting: Setting, loop: Loop, told: Coming) -> LoopStep:
     }
     known = replace(known, rates=faster)
     model = Model(setting.query, known, setting.costs)
-    standing = standing_of(loop, told.plan)
-    decision = decide_by(model, known, standing, setting.policy, setting.budget)
+    situation = situation_of(loop, observed.plan)
+    decision = decide_by(model, known, situation, setting.policy, setting.budget)
     if decision.resource != "memory":
         return LoopStep(loop)
-    loop, events = _acted(loop, decision, standing, known)
+    loop, events = _acted(loop, decision, situation, known)
     return LoopStep(loop, loop.asked, events)
 
 
 # -- the plan was changed
 
 
-def _moved(loop: Loop, told: PlanChanged) -> LoopStep:
-    """What was asked for was done, or refused."""
-    record, move = told.record, loop.asked
-    assert move is not None, "a move was asked for"
+def _moved(loop: Loop, observed: PlanChanged) -> LoopStep:
+    """Take in the migration that was made or refused."""
+    record, move = observed.record, loop.asked
+    assert move is not None, "a migration was requested"
     loop = replace(loop, asked=None)
     old, new = plan_label(move.old), plan_label(move.plan)
     if record.refused:
@@ -360,7 +373,12 @@ def _moved(loop: Loop, told: PlanChanged) -> LoopStep:
         price=replace(loop.price, overhead=max(0.0, record.pause - computing)),
         trial=trial,
     )
-    data = record.to_dict() | {"old": old, "plan": new, "returned": move.returned}
+    data = record.to_dict() | {
+        "old": old,
+        "plan": new,
+        "returned": move.returned,
+        "change": change_label(move.old, move.plan),
+    }
     return LoopStep(loop, None, (_event(loop, "migrated", **data),))
 
 

@@ -1,6 +1,7 @@
 """When to change the plan: named thresholds, all in one place.
 
-Times are seconds of event time. What is None follows the query: its *window* is the widest bound.
+Times are seconds of event time. A threshold of None follows from the query: its *window* is the
+widest bound.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ class PlanPolicy:
     """
 
     half_life: float | None = None
-    """After how long an observation counts half; by default half a window."""
+    """The time after which an observation counts half; by default half a window."""
     confidence: float = 0.8
-    """Estimates that are less sure do not count: 0.8 is 24 matches, and not too old."""
+    """The confidence that an estimate must have to count: 0.8 means 24 recent matches."""
     margin: float = 0.2
-    """How much cheaper another plan must be, as a share of the current plan's cost."""
+    """The least saving for which to change the plan, as a share of the current plan's cost."""
     least: float = 1e-4
-    """How much cheaper it must be at least, in CPU seconds per second of event time."""
+    """The least saving, in CPU seconds per second of event time."""
     payback: float = 1.0
     """Move once staying has cost this many times the predicted cost of the migration."""
     confirm: int = 2
@@ -39,31 +40,29 @@ class PlanPolicy:
     rest: float | None = None
     """The least time between two migrations; by default one window."""
     drift: float = 0.2
-    """How far an estimate must have moved, since plans were last compared, to compare again."""
+    """The relative change of an estimate since the last comparison at which to compare again."""
     look: float = 0.05
-    """Batches, and parts of large ones, are looked at together until they have taken so many
-    seconds of CPU, or one takes twice as long as usual. On Spark there is a look after every
-    batch in any case."""
+    """CPU seconds of joining after which the loop reads the counters; earlier if a batch, or a part
+    of a large one, takes twice as long as usual. On Spark it reads them after every batch."""
     effort: float = 0.01
-    """The share of the time that may go into comparing plans."""
+    """The share of CPU time that comparing plans may take."""
     sampling: float = 0.005
-    """The share of the time that may go into looking at what the plan never looks up."""
+    """The share of CPU time that sampling may take, which shows what the plan never looks up."""
     pursuit: float = 0.5
-    """Beyond these shares, how much of what staying with a worse plan has cost, or will in a
-    window, may go into making sure of a better one."""
+    """Beyond these shares: the part of what staying with a worse plan has cost, or will cost in a
+    window, that may be spent on confirming a better one."""
     sample_rows: int = 512
-    """Rows of each stream in such a sample."""
+    """Rows of each stream in a sample."""
     latency: float | None = None
-    """The longest pause, in seconds of the clock, that moving state may make."""
+    """The longest pause that moving state may cause, in seconds of the clock."""
     headroom: float = 0.1
-    """The share of the memory budget that is left free, as far as that can be chosen."""
+    """The share of the memory budget that is kept free, if any plan allows it."""
     trial: float | None = None
-    """How long a new plan runs before it is judged; by default one window."""
+    """The time that a new plan runs before it is judged; by default one window."""
     tolerance: float = 0.15
-    """How much dearer than the old plan the new one may turn out and still stay."""
+    """How much more expensive than the old plan the new one may be and still stay, as a share."""
     backoff: float = 4.0
-    """A plan that did not pay is left alone for so many trials, and each further time for twice
-    as long as before."""
+    """A plan that did not pay is banned for this many trials, each further time twice as long."""
 
     def __post_init__(self) -> None:
         for name in ("margin", "sampling", "effort", "confidence", "headroom"):
@@ -88,7 +87,7 @@ class PlanPolicy:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> PlanPolicy:
-        """A policy from plain data; what is not given is as usual.
+        """Read a policy from plain data; missing thresholds have their defaults.
 
         >>> PlanPolicy.from_dict({"marging": 1})
         Traceback (most recent call last):

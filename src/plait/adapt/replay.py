@@ -1,10 +1,9 @@
-"""What another policy would have done: recorded statistics go through `decide` once more.
+"""Replay a log under another policy: decide again on the recorded statistics.
 
-The log has, for each comparison of plans, what was known and where the processor stood. The replay
-keeps its own standing: the plan it would run, when it would have migrated, and what staying would
-have cost; everything that the streams decide it takes from the log. It cannot know what the plans
-it did not run would have measured, so there is no guard in it, and estimates of sets that only
-another plan would have looked up are those of the log, or none.
+For each comparison of plans, the log has the statistics and the situation of the processor. The
+replay keeps its own plan, time of migration and cost of staying; everything that follows from the
+streams it takes from the log. Plans that did not run were not measured, so a replay has no guard,
+and sets of streams that only such a plan would have looked up may lack an estimate.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from plait.adapt.decide import Decision, Standing, decide
+from plait.adapt.decide import Decision, Situation, decide
 from plait.adapt.events import Event
 from plait.adapt.policy import PlanPolicy
 from plait.adapt.pursuit import Pursuit
@@ -36,8 +35,8 @@ _WHOLE_LOG = "give a whole log, as Plait writes it"
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """What a log says at its beginning."""
+class LogStart:
+    """The first event of a log."""
 
     query: Query
     plan: Node
@@ -47,8 +46,8 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """One comparison: what was decided then, and what would be decided now."""
+class ReplayedDecision:
+    """One comparison: the recorded decision and the new one."""
 
     processor: int
     batch: int
@@ -58,27 +57,27 @@ class Replayed:
     plan: Node
     """The plan that the replay runs after it."""
     cost: float
-    """What the plan that it ran before is predicted to take, as things were, in CPU per second."""
+    """CPU seconds per second predicted for the plan that the replay ran before it."""
     recorded_cost: float
-    """What the plan that really ran is predicted to take."""
+    """CPU seconds per second predicted for the plan that really ran."""
 
 
-def replay(events: Sequence[Event], policy: PlanPolicy | None = None) -> Iterator[Replayed]:
+def replay(events: Sequence[Event], policy: PlanPolicy | None = None) -> Iterator[ReplayedDecision]:
     """Decide again, by another policy or by the recorded one, for each processor in the log."""
     for processor in sorted({event.processor for event in events}):
         yield from _replay([e for e in events if e.processor == processor], policy)
 
 
-def started(events: Sequence[Event]) -> Started:
-    """The beginning of a log."""
+def started(events: Sequence[Event]) -> LogStart:
+    """Read the first event of a log."""
     first = next((event for event in events if event.kind == "started"), None)
     if first is None:
         raise SourceError(
-            "the events have no beginning: the question is not among them",
+            "the log has no beginning: the event with the query is missing",
             remedy="give a whole log, from its first line on",
         )
     query = _field(first, "query", query_from_dict)
-    return Started(
+    return LogStart(
         query,
         _field(first, "plan", lambda data: from_dict(data, query)),
         _field(first, "policy", lambda data: PlanPolicy.from_dict(_READ.mapping(data, "$"))),
@@ -91,7 +90,7 @@ _READ = Reader(SourceError)
 
 
 def _field(event: Event, name: str, read: Callable[[object], T]) -> T:
-    """A field of an event as a value, or an error that names the line and the field."""
+    """Read a field of an event, or raise an error that names the line and the field."""
     where = f"{event.origin or 'an event'}: the field {name!r}"
     if name not in event.data:
         raise SourceError(f"{where} of {event.kind!r} is missing", remedy=_WHOLE_LOG)
@@ -99,7 +98,7 @@ def _field(event: Event, name: str, read: Callable[[object], T]) -> T:
         return read(event.data[name])
     except PlaitError as error:
         raise SourceError(
-            f"{where} is not as it must be: {error.message}", remedy=error.remedy or _WHOLE_LOG
+            f"{where} is not valid: {error.message}", remedy=error.remedy or _WHOLE_LOG
         ) from None
 
 
@@ -115,8 +114,8 @@ def _budget(data: object) -> Budget:
     raise SourceError(f"$.unit is {shown(fields['unit'])}", remedy=f"known: {', '.join(UNITS)}")
 
 
-def _stood(data: object, query: Query) -> Standing:
-    """The plan that ran, and the figures that the streams decide; older logs have not all."""
+def _situation(data: object, query: Query) -> Situation:
+    """Read the plan that ran and the figures of the streams; older logs lack some."""
     fields = _READ.mapping(data, "$")
     for name in ("plan", "nbytes", "price", "overhead", "tries"):
         if name not in fields:
@@ -125,7 +124,7 @@ def _stood(data: object, query: Query) -> Standing:
     def figure(name: str) -> float:
         return _READ.number(fields.get(name, 0.0), f"$.{name}")
 
-    return Standing(
+    return Situation(
         from_dict(fields["plan"], query),
         0.0,
         nbytes=figure("nbytes"),
@@ -147,7 +146,7 @@ def _decision(data: object) -> Mapping[str, Any]:
     return fields
 
 
-def _replay(events: Sequence[Event], policy: PlanPolicy | None) -> Iterator[Replayed]:
+def _replay(events: Sequence[Event], policy: PlanPolicy | None) -> Iterator[ReplayedDecision]:
     beginning = started(events)
     policy = policy or beginning.policy
     plan, pursuit = beginning.plan, Pursuit()
@@ -161,7 +160,7 @@ def _replay(events: Sequence[Event], policy: PlanPolicy | None) -> Iterator[Repl
         if now == last:
             pursuit = pursuit.again()  # there was a sample since, but no batch
         last = now
-        stood = _field(event, "standing", lambda data: _stood(data, beginning.query))
+        stood = _field(event, "standing", lambda data: _situation(data, beginning.query))
         known = _field(event, "statistics", read_statistics)
         recorded = _field(event, "decision", _decision)
         pursued: dict[str, Any] = {"regret": pursuit.regret, "confirmed": pursuit.confirmed}
@@ -173,23 +172,32 @@ def _replay(events: Sequence[Event], policy: PlanPolicy | None) -> Iterator[Repl
             budget=beginning.budget,
             costs=beginning.costs,
         )
-        costs = _costs(beginning, known, (plan, stood.plan))
+        cost, recorded_cost = _costs(beginning, known, (plan, stood.plan))
         pursuit = pursuit.decided(decision)
         if decision.kind == "move" and decision.plan is not None:
             plan, migrated, pursuit = decision.plan, now, Pursuit()
-        yield Replayed(event.processor, event.batch, event.time, recorded, decision, plan, *costs)
+        yield ReplayedDecision(
+            processor=event.processor,
+            batch=event.batch,
+            time=event.time,
+            recorded=recorded,
+            decision=decision,
+            plan=plan,
+            cost=cost,
+            recorded_cost=recorded_cost,
+        )
 
 
-def _costs(beginning: Started, known: Statistics, plans: tuple[Node, Node]) -> tuple[float, float]:
+def _costs(beginning: LogStart, known: Statistics, plans: tuple[Node, Node]) -> tuple[float, float]:
     model = Model(beginning.query, known, beginning.costs)
     first, second = (model.cost(plan).cpu for plan in plans)
     return first, second
 
 
-def summary(found: Sequence[Replayed]) -> dict[str, Any]:
-    """The decisions of a replay in figures: both policies side by side.
+def summary(found: Sequence[ReplayedDecision]) -> dict[str, Any]:
+    """Summarise a replay in figures: both policies side by side.
 
-    Costs are means over event time: plans are compared often when much changes, and seldom else.
+    Costs are means over event time, because plans are compared at irregular times.
     """
     moves = [r for r in found if r.decision.kind == "move"]
     spans = _spans(found)
@@ -207,8 +215,8 @@ def summary(found: Sequence[Replayed]) -> dict[str, Any]:
     }
 
 
-def _spans(found: Sequence[Replayed]) -> list[float]:
-    """For how long what each comparison saw was true: since the last one of its processor."""
+def _spans(found: Sequence[ReplayedDecision]) -> list[float]:
+    """The event time since the last comparison of the same processor."""
     last: dict[int, int] = {}
     spans = []
     for r in found:

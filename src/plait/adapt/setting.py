@@ -1,4 +1,4 @@
-"""What a loop is for, and by what it decides: given once, when a query starts."""
+"""The settings of a loop, given once when a query starts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from plait.optimize.statistics import Statistics
 from plait.query.query import Query
 
 Believe = Callable[[Knowledge, Query, float], Statistics]
-"""Turns what is known of a query's streams, at a least confidence, into statistics to plan by."""
+"""Turns knowledge of a query's streams, at a minimum confidence, into statistics for planning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The question, the policy, and what the machine has and takes."""
+    """The query, the policy, the budget and the costs of this machine."""
 
     query: Query
     policy: PlanPolicy
     budget: Budget
     costs: Costs
     believe: Believe = Knowledge.statistics
-    """Tests that must not depend on good decisions replace it by lies."""
+    """Tests replace it by wrong statistics, where results must not depend on good decisions."""
 
     @property
     def window(self) -> float:
@@ -34,12 +34,12 @@ class Setting:
 
     @property
     def half_life(self) -> float:
-        """After how many seconds an observation counts half."""
+        """Seconds after which an observation counts half."""
         return self.policy.half_life or max(self.window / 2, 1e-6)
 
     @property
     def trial(self) -> float:
-        """How long a new plan runs before it is judged."""
+        """Seconds that a new plan runs before it is judged."""
         return self.window if self.policy.trial is None else self.policy.trial
 
     @property
@@ -48,10 +48,10 @@ class Setting:
         return self.budget.memory is not None
 
     def crowded(self, nbytes: int) -> bool:
-        """Whether so many bytes are half of the memory or more."""
+        """Whether `nbytes` is at least half of the memory budget."""
         memory = self.budget.memory
         return memory is not None and 2 * nbytes >= memory
 
     def statistics(self, knowledge: Knowledge) -> Statistics:
-        """What is known well enough to plan with."""
+        """Statistics that are certain enough for planning."""
         return self.believe(knowledge, self.query, self.policy.confidence)

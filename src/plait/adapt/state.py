@@ -1,7 +1,7 @@
-"""What the loop of one processor remembers: a value, and plain data between two batches.
+"""The memory of one processor's loop: a value, stored as plain data between two batches.
 
-`to_dict` writes what must outlive a process. What is only needed within a batch (`look`, `asked`)
-is not written: between two batches there is none.
+`to_dict` writes what must outlive a process. `look` and `asked` are only needed within a batch and
+are not written.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from plait.adapt.guard import Bans, Trial
 from plait.adapt.knowledge import Knowledge
+from plait.adapt.observations import ChangePlan
 from plait.adapt.pursuit import Pursuit
 from plait.adapt.setting import Setting
-from plait.adapt.told import ChangePlan
 from plait.plan.jtree import Node
 
 VERSION = 2
@@ -25,14 +25,14 @@ class Course:
     """How far the loop has come; times are seconds of event time."""
 
     batches: int = 0
-    """How often it was told that rows were joined."""
+    """Observations of joined rows so far."""
     began: float | None = None
     migrated: float | None = None
     """When the plan last changed."""
     tracked: bool = False
-    """Whether two plans ran when it was last told."""
+    """Whether two plans ran at the last observation."""
     following: str = ""
-    """The label of the new plan of a parallel track that is not known to have ended."""
+    """The label of the new plan of a parallel track that may still run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,53 +43,53 @@ class Spent:
     comparing: float = 0.0
     sampling: float = 0.0
     last: float = 0.0
-    """What the last comparison or sample took."""
+    """Seconds of the last comparison or sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How things were when plans were last compared."""
+    """The last comparison of plans."""
 
     batch: int = -1
-    """The loop had been told of so many batches."""
+    """The number of observations before it."""
     estimates: Mapping[str, float] | None = None
-    """What was estimated; None asks for a comparison."""
+    """The estimates then; None asks for a comparison."""
     usual: float = 0.0
-    """Seconds per second of event time that joining took then, or that were predicted when the
-    plan changed; 0 if that is not known."""
+    """CPU seconds per second of event time that joining took then, or the prediction when the plan
+    changed; 0 if unknown."""
     excess: float = 0.0
-    """Seconds that it has taken beyond that since."""
+    """CPU seconds beyond that since."""
     foreseen: tuple[float, ...] = ()
-    """The rates for which it was looked ahead since."""
+    """The arrival rates that plans were checked against since."""
     short: str = ""
-    """The resource that no plan has enough of, if it was found so."""
+    """The resource of which no plan has enough, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """How the machine differs from the cost model."""
+    """How this machine differs from the cost model."""
 
     value: float = 1.0
-    """What the plan takes for each second that the model foresees."""
+    """Seconds that the plan takes for each one that the model predicts."""
     measured: bool = False
     overhead: float = 0.0
-    """What the last migration took beside the states that had to be computed."""
+    """Seconds that the last migration took beyond computing states."""
 
 
 @dataclass(frozen=True, slots=True)
-class PieceLook:
-    """Where the loop stands while it looks at one piece: it may ask for several samples."""
+class Inspection:
+    """The inspection of one piece of a batch, in which several samples may be drawn."""
 
     plan: Node
     compared: bool = False
-    """Whether plans were compared: what is drawn now is to learn what the decision hangs on."""
+    """Whether plans were compared: samples now serve to make the decision certain."""
     drawn: int = 0
-    """Samples so far, before or since the first comparison."""
+    """Samples before, or since, the first comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """All of it."""
+    """Everything that the loop remembers."""
 
     knowledge: Knowledge
     course: Course = Course()
@@ -99,14 +99,14 @@ class Loop:
     price: Price = Price()
     bans: Bans = field(default_factory=Bans)
     trial: Trial | None = None
-    """The last change of the plan, as long as it is not judged."""
-    look: PieceLook | None = None
+    """The last change of the plan, until it is judged."""
+    look: Inspection | None = None
     asked: ChangePlan | None = None
-    """What was asked for and is not done yet."""
+    """The change that was requested and not made yet."""
 
     @classmethod
     def of(cls, setting: Setting) -> Loop:
-        """One that knows nothing yet."""
+        """Begin without any knowledge."""
         streams = len(setting.query.streams)
         return cls(Knowledge.of(streams, setting.half_life, setting.window))
 
@@ -117,7 +117,7 @@ class Loop:
 
     @property
     def waiting(self) -> float:
-        """How many seconds of event time the rows that wait are worth."""
+        """Seconds of event time that the waiting rows cover, at the average rate."""
         rows, span = sum(self.knowledge.rows), self.knowledge.span
         return self.knowledge.waiting * span / rows if rows else 0.0
 
@@ -134,10 +134,10 @@ class Loop:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], setting: Setting) -> Loop:
-        """The inverse of `to_dict`; also of what version 1 wrote, which was one flat mapping.
+        """Read what `to_dict` wrote, also in version 1, which was one flat mapping.
 
-        What a later version wrote is not understood: the loop begins anew. It decides on plans
-        only, and results do not depend on those.
+        A later version's data is not understood, and the loop begins anew. It only decides on
+        plans, on which no result depends.
         """
         version = given.get("version", 1)
         if version > VERSION:
@@ -147,7 +147,7 @@ class Loop:
         return cls(
             Knowledge.from_dict({"window": setting.window} | parts["knowledge"]),
             trial=None if trial is None else Trial.from_dict(trial, setting.query),
-            **{name: _made(kind, parts.get(name, {})) for name, kind in _PARTS.items()},
+            **{name: _read_part(kind, parts.get(name, {})) for name, kind in _PARTS.items()},
         )
 
 
@@ -179,13 +179,13 @@ _FLAT = {
     "price": {"value": "price", "measured": "priced", "overhead": "overhead"},
     "bans": {"until": "banned", "failures": "failures"},
 }
-"""What the fields of each part were called in version 1."""
+"""The names of the fields of each part in version 1."""
 
 T = TypeVar("T")
 
 
 def _from_version_1(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a flat mapping; what an even older version did not write is missing."""
+    """Split a flat mapping; fields that an even older version did not write are missing."""
     parts = {
         part: {name: given[was] for name, was in names.items() if was in given}
         for part, names in _FLAT.items()
@@ -193,6 +193,6 @@ def _from_version_1(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**parts, "knowledge": given["knowledge"], "trial": given["trial"]}
 
 
-def _made(kind: type[T], given: Mapping[str, Any]) -> T:
-    """A part from plain data, in which tuples are lists."""
+def _read_part(kind: type[T], given: Mapping[str, Any]) -> T:
+    """Read a part from plain data, in which tuples are lists."""
     return kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in given.items()})

@@ -1,9 +1,9 @@
-"""How to get to another plan: by moving state or on a parallel track.
+"""Choose how to migrate to another plan: by moving state or on a parallel track.
 
-Moving state recomputes the states that only the new plan has, and nothing comes out meanwhile. A
+Moving state recomputes the states that only the new plan has; meanwhile no results come out. A
 parallel track pauses for no more than a moment, but runs both plans until the last old row is
 dropped, and holds the states of both. Both are predicted by the cost models of the CAPE paper
-(`plait.optimize.migration_cost`) under the statistics of now. The cheaper one is taken, but
+(`plait.optimize.migration_cost`) under current statistics. The cheaper one is chosen, except for
 
 - a parallel track where moving state would pause for longer than the policy's `latency`;
 - moving state where the states of both plans do not fit into the memory that is left.
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plait.adapt.policy import PlanPolicy
+from plait.figures import duration, size
 from plait.optimize.migration_cost import parallel_bytes, predict, terms_of
 from plait.optimize.model import Model
 from plait.plan.jtree import Node
@@ -25,14 +26,14 @@ from plait.plan.migration import Strategy
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How to get to another plan, why so, and what that is predicted to take."""
+    """How to migrate to another plan, why, and the predicted cost."""
 
     strategy: Strategy
     reason: str
     pause: float = 0.0
-    """Seconds in which nothing comes out."""
+    """Seconds without results."""
     work: float = 0.0
-    """CPU seconds that the migration takes in all."""
+    """CPU seconds of the whole migration."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the event log."""
@@ -50,20 +51,20 @@ def way_to(
     overhead: float = 0.0,
     running: float | None = None,
 ) -> Way:
-    """The way from one plan to another with `room` bytes to spare; None is any number.
+    """Choose a strategy, given `room` bytes of free memory; None means no limit.
 
-    `price` is what the machine takes for each second that the model foresees, and `overhead` what
-    a migration has taken beside the states that had to be computed. `running` is what the old plan
-    takes per second, if that was measured and is not what the model foresees.
+    `price` is the time that this machine takes for each second the model predicts, and `overhead`
+    the time that an earlier migration took beyond computing states. `running` is the measured CPU
+    per second of the old plan, if it differs from the model's prediction.
 
     >>> from plait.testing.models import long_chain_model
     >>> from plait.plan.jtree import parse_shape
     >>> model = long_chain_model()
     >>> old, new = (parse_shape(model.query, s) for s in ("(((a b) c) d)", "(a ((b c) d))"))
     >>> way_to(model, old, new, PlanPolicy()).reason
-    'recomputing takes 0.0396 s, running both plans 1.6 s'
+    'recomputing takes 40 ms, running both plans 1.6 s'
     >>> way_to(model, old, new, PlanPolicy(latency=0.001)).reason
-    'moving state would pause for 0.0396 s, the limit is 0.001 s'
+    'moving state would pause for 40 ms, the limit is 1.0 ms'
     >>> way_to(model, old, new, PlanPolicy(latency=0.001), room=1e4).strategy
     'moving-state'
     """
@@ -79,15 +80,16 @@ def way_to(
         return Way("moving-state", reason, pause + overhead, pause + overhead)
 
     if not found.t_recompute:
-        return moving("every state of the new plan is there")
+        return moving("every state of the new plan exists already")
     late = policy.latency is not None and pause > policy.latency
-    reason = f"recomputing takes {pause:.3g} s, running both plans {extra:.3g} s"
+    reason = f"recomputing takes {duration(pause)}, running both plans {duration(extra)}"
     if not late and (pause <= extra or not found.parallel_work):
         return moving(reason)
     if room is not None and (needed := parallel_bytes(model, old, new)) > room:
-        return moving(
-            f"the states of both plans would take {needed:,.0f} bytes, {room:,.0f} are left"
-        )
+        return moving(f"the states of both plans would take {size(needed)}, {size(room)} are free")
     if late:
-        reason = f"moving state would pause for {pause:.3g} s, the limit is {policy.latency:g} s"
+        reason = (
+            f"moving state would pause for {duration(pause)}, "
+            f"the limit is {duration(policy.latency)}"
+        )
     return Way("parallel-track", reason, overhead, extra + overhead)

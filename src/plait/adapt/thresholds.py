@@ -1,4 +1,4 @@
-"""What policies share: their fields are numbers, and a name that is not known is refused."""
+"""Checks that all policies share: fields must be numbers, and unknown names are refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plait.errors import PolicyError, did_you_mean
 
 
 def check_number(policy: object, name: str, most: float = math.inf) -> None:
-    """Refuse a threshold that is no number from 0 to `most`."""
+    """Refuse a threshold that is not a number from 0 to `most`."""
     value = getattr(policy, name)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 <= value <= most or math.isinf(value):
@@ -20,7 +20,7 @@ def check_number(policy: object, name: str, most: float = math.inf) -> None:
 
 
 def known_thresholds(policy: type[Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same, if all of them are fields of the policy."""
+    """Return `given`, or refuse a name that is not a field of the policy."""
     known = [f.name for f in fields(policy)]
     for name in given:
         if name not in known:

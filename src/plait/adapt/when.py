@@ -1,8 +1,8 @@
-"""When the loop does what: look at the counters, draw a sample, compare plans, look ahead.
+"""When the loop reads the counters, draws a sample, compares plans, or looks ahead.
 
-All of it costs time, so each is done only where something may have changed, and for no more than
-the share of the time that the policy allows. Where joining takes longer than it did, or a better
-plan is pursued, some of what that costs may be spent as well.
+Each of these costs time, so the loop does it only where something may have changed, and for no more
+than the share of time that the policy allows. Where joining takes longer than before, or a better
+plan was found, part of that loss may be spent as well.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from plait.adapt.observations import Draw
 from plait.adapt.setting import Setting
 from plait.adapt.state import Loop
-from plait.adapt.told import Draw
 from plait.optimize.model import bits
 
 _ALLOWANCE = 0.02
-"""Seconds that comparing and sampling may take before there is any time to take a share of."""
+"""Seconds that comparing and sampling may take before any rows were joined."""
 
 _LEAST_BATCHES = 3
-"""Batches before plans are first compared."""
+"""Batches before the first comparison of plans."""
 
 _FASTER = 1.25
-"""How much faster than expected rows must come for a look ahead."""
+"""The factor by which rows must arrive faster than expected for the loop to look ahead."""
 
 _MATCHES = 200.0
-"""Matches that a sample should find: then it is sure enough by itself."""
+"""Matches that a sample should find to be certain enough by itself."""
 
 _SLOW, _RECENT = 2.0, 0.1
-"""A piece that takes so many times the usual time is looked at; and the weight of the last piece in
-what is usual."""
+"""The factor beyond the usual time at which a piece is inspected, and the weight of the last piece
+in the usual time."""
 
 _NEWEST = 0.25
-"""The share of each window that a sample is drawn from: what came last tells most."""
+"""The share of each window that a sample is drawn from: the newest rows tell most."""
 
 _SEEDS = 4
 """Seeds for the samples after each batch."""
@@ -45,7 +45,7 @@ _LARGER = 8
 
 
 def slow(took: float, usual: float) -> bool:
-    """Whether a piece took far longer than usual; 0 if it is not known what that is.
+    """Whether a piece took far longer than usual; a `usual` of 0 means unknown.
 
     >>> slow(3.0, 1.0), slow(1.5, 1.0), slow(3.0, 0.0)
     (True, False, False)
@@ -54,7 +54,7 @@ def slow(took: float, usual: float) -> bool:
 
 
 def usually(took: float, usual: float) -> float:
-    """What a piece takes, on average, after one more.
+    """Update the average time of a piece by one more.
 
     >>> usually(2.0, 0.0), usually(2.0, 1.0)
     (2.0, 1.1)
@@ -84,16 +84,16 @@ def due(setting: Setting, loop: Loop) -> bool:
 
 
 def steady(setting: Setting, loop: Loop) -> bool:
-    """Whether a plan takes what it will take if nothing changes.
+    """Whether the plan's time is that of a steady state.
 
-    At first windows fill and code is loaded; after a leap windows hold rows from before it.
+    At first windows fill and code is loaded; after a jump windows hold rows from before it.
     """
-    assert loop.course.began is not None, "the loop was told of rows"
+    assert loop.course.began is not None, "the loop has observed rows"
     return loop.time - loop.course.began > 2 * setting.window and loop.knowledge.settled
 
 
 def estimates(setting: Setting, loop: Loop) -> dict[str, float]:
-    """The estimates that are sure enough, by name."""
+    """The estimates that are certain enough, by name."""
     least, knowledge = setting.policy.confidence, loop.knowledge
     rates = {
         f"rate {i}": n / knowledge.span
@@ -121,9 +121,9 @@ def _drifted(before: Mapping[str, float], now: Mapping[str, float], drift: float
 
 
 def _worth_it(setting: Setting, loop: Loop) -> bool:
-    """Whether staying costs so much that some of it should go into making sure.
+    """Whether staying costs enough to spend part of it on confirming a better plan.
 
-    Before a better plan is known, what joining takes beyond the usual is taken for that.
+    Before a better plan is known, the time of joining beyond the usual counts as that cost.
     """
     share, pursuit = setting.policy.pursuit, loop.pursuit
     lost = max(pursuit.regret, pursuit.gain * setting.window)
@@ -134,13 +134,13 @@ def _worth_it(setting: Setting, loop: Loop) -> bool:
 
 
 def wanted_sample(setting: Setting, loop: Loop) -> Draw | None:
-    """The sample to draw next, if one is wanted and there is time for it."""
+    """Choose the sample to draw next, if one is needed and there is time for it."""
     order = _wanted(setting, loop) if _may_sample(setting, loop) else None
     if order is None:
         return None
     rows = _rows(setting, loop, order)
     seed = loop.course.batches * _SEEDS + loop.pursuit.tries
-    # After a leap, rather few rows than old ones.
+    # After a jump, prefer few rows to old ones.
     return Draw(order, rows, seed, _NEWEST, rows if loop.knowledge.settled else 0)
 
 
@@ -155,7 +155,7 @@ def _may_sample(setting: Setting, loop: Loop) -> bool:
 
 
 def _wanted(setting: Setting, loop: Loop) -> tuple[int, ...] | None:
-    """Which streams to join in the next sample, in this order; None if nothing is wanted."""
+    """Choose the streams to join in the next sample, in order; None if none is needed."""
     graph, knowledge, pursuit = setting.query.graph, loop.knowledge, loop.pursuit
     if doubtful := knowledge.doubtful():
         left, right = doubtful[0]
@@ -174,7 +174,7 @@ def _wanted(setting: Setting, loop: Loop) -> tuple[int, ...] | None:
 
 
 def _rows(setting: Setting, loop: Loop, order: Sequence[int]) -> int:
-    """How many rows to draw, so that there are matches enough if there are any."""
+    """Choose how many rows to draw, to find enough matches if there are any."""
     usual = setting.policy.sample_rows
     left, right = sorted((1 << order[0], 1 << order[1]))
     known = loop.knowledge.agreements.get((left, right))
@@ -184,7 +184,7 @@ def _rows(setting: Setting, loop: Loop, order: Sequence[int]) -> int:
 
 
 def _ways(learn: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The largest of these sets, each with one of the pairs in it, if any, to begin with.
+    """List the largest of these sets, each with one of the pairs in it, if any, to begin with.
 
     >>> list(_ways((0b011, 0b110, 0b111)))
     [(7, 3), (7, 6)]
@@ -198,7 +198,7 @@ def _ways(learn: Sequence[int]) -> Iterator[tuple[int, int]]:
 def sample_order(
     neighbours: Callable[[int], frozenset[int]], streams: int, first: int = 0
 ) -> tuple[int, ...]:
-    """The streams of a connected set, each after a neighbour; some of them first.
+    """Order the streams of a connected set, each after a neighbour; some of them first.
 
     >>> from plait.testing.examples import chain
     >>> sample_order(chain(4).graph.neighbours, 0b1111, first=0b0100)
@@ -219,7 +219,7 @@ def sample_order(
 def expected_rates(
     setting: Setting, loop: Loop, rates: Sequence[float]
 ) -> tuple[float, ...] | None:
-    """The rates to look ahead for, if rows come at these; None if that tells nothing new."""
+    """Choose the rates to look ahead for, if rows arrive at `rates`; None if nothing is new."""
     knowledge, comparison, memory = loop.knowledge, loop.comparison, setting.budget.memory
     usual = [n / knowledge.span for n in knowledge.rows]
     expected = comparison.foreseen or usual

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from plait.adapt.policy import PlanPolicy
-from plait.adapt.replay import Replayed, replay, started, summary
+from plait.adapt.replay import ReplayedDecision, replay, started, summary
 from plait.cli.inputs import reading
 from plait.cli.show import aligned, say
 from plait.errors import PolicyError, SourceError
@@ -72,11 +72,11 @@ def overrides(given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _moves(one: Replayed) -> bool:
+def _moves(one: ReplayedDecision) -> bool:
     return "move" in (one.decision.kind, one.recorded["kind"])
 
 
-def _rows(found: Sequence[Replayed]) -> list[list[str]]:
+def _rows(found: Sequence[ReplayedDecision]) -> list[list[str]]:
     head = ["processor", "batch", "recorded", "replayed", "why"]
     return [
         head,
@@ -98,7 +98,7 @@ def _short(kind: str, plan: str | None) -> str:
 
 
 def _plain(
-    found: Sequence[Replayed], policy: PlanPolicy, figures: dict[str, Any]
+    found: Sequence[ReplayedDecision], policy: PlanPolicy, figures: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         "policy": policy.to_dict(),

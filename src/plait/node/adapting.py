@@ -1,8 +1,8 @@
 """The host's side of the adaptive loop: measure, draw samples, and change the plan.
 
-The loop itself is `plait.adapt.loop`, a function on values. Here its wishes meet an engine. A batch
-is cut into pieces. Before each piece, the loop may ask for a plan that fits into memory. The piece
-is joined and timed by the host's clock. What was counted is told to the loop, which may ask for
+The loop itself is `plait.adapt.loop`, a function on values. Here its requests meet an engine. A
+batch is cut into pieces. Before each piece, the loop may ask for a plan that fits into memory. The
+piece is joined and timed by the host's clock. The loop gets the counters, and may ask for
 samples and for another plan.
 
 *Correct output.* The results of the batch, whatever the loop asks for: the plan changes between
@@ -23,19 +23,19 @@ import pyarrow as pa
 
 from plait.adapt.events import Event
 from plait.adapt.loop import advance, beginning
-from plait.adapt.setting import Setting
-from plait.adapt.state import Loop
-from plait.adapt.told import (
+from plait.adapt.observations import (
     ChangePlan,
-    Coming,
     Compared,
     Draw,
+    IncomingRows,
     Joined,
+    Observation,
     PlanChanged,
+    Request,
     Sampled,
-    Told,
-    Wish,
 )
+from plait.adapt.setting import Setting
+from plait.adapt.state import Loop
 from plait.adapt.when import slow, usually
 from plait.engine.driver import Engine
 from plait.engine.intake.ingest import Arrivals
@@ -164,7 +164,7 @@ class Adapting:
             return None
         streams = range(len(self.setting.query.streams))
         rows = [len(piece.arrivals.get(s, ())) for s in streams]
-        return self._tell(engine, Coming(plan, rows, piece.newest))
+        return self._tell(engine, IncomingRows(plan, rows, piece.newest))
 
     def _joined(self, engine: Engine, piece: Piece, before: float) -> ChangePlan | None:
         if self._oldest is None:
@@ -177,19 +177,19 @@ class Adapting:
             return None
         assert self._watch is not None, "the counters were watched"
         watch, self._watch = self._watch, None
-        told = Joined(
-            plan,
-            piece.newest,
-            self._oldest,
-            watch.stored(),
-            watch.looked(),
-            self._seconds,
-            engine.nbytes,
-            piece.waiting,
-            engine.migrating,
-            engine.last_ended,
+        observed = Joined(
+            plan=plan,
+            newest=piece.newest,
+            oldest=self._oldest,
+            stored=watch.stored(),
+            looked=watch.looked(),
+            seconds=self._seconds,
+            nbytes=engine.nbytes,
+            waiting=piece.waiting,
+            migrating=engine.migrating,
+            ended=engine.last_ended,
         )
-        return self._tell(engine, told)
+        return self._tell(engine, observed)
 
     def _due(self, engine: Engine, piece: Piece, took: float) -> bool:
         """Whether to read the counters after a piece that took so long."""
@@ -201,22 +201,22 @@ class Adapting:
             or (self.setting.limited and self.setting.crowded(engine.nbytes))
         )
 
-    def _tell(self, engine: Engine, told: Told) -> ChangePlan | None:
+    def _tell(self, engine: Engine, observed: Observation) -> ChangePlan | None:
         """Tell the loop, and draw the samples that it asks for, until it knows what to do."""
-        wish = self._advance(told)
-        while isinstance(wish, Draw):
-            wish = self._advance(draw_sample(engine, wish, self._cpu))
-        return wish
+        request = self._advance(observed)
+        while isinstance(request, Draw):
+            request = self._advance(draw_sample(engine, request, self._cpu))
+        return request
 
-    def _advance(self, told: Told) -> Wish | None:
+    def _advance(self, observed: Observation) -> Request | None:
         began = self._cpu()
-        step = advance(self.setting, self.loop, told)
+        step = advance(self.setting, self.loop, observed)
         self.loop = step.loop
         for event in step.events:
             self._note(event)
         if step.compared:
             return self._advance(Compared(self._cpu() - began))
-        return step.wish
+        return step.request
 
     def _note(self, event: Event) -> None:
         self._events.append(replace(event, batch=self._batch, processor=self._processor))
@@ -234,12 +234,12 @@ class Adapting:
         yield from hosted.waited()
 
 
-def draw_sample(engine: Engine, wish: Draw, cpu: Callable[[], float]) -> Sampled:
+def draw_sample(engine: Engine, draw: Draw, cpu: Callable[[], float]) -> Sampled:
     """Draw a sample; the engine stays as it is."""
     began = cpu()
-    found = sample(engine.windows, wish.order, wish.rows, wish.seed, wish.newest, wish.least)
+    found = sample(engine.windows, draw.order, draw.rows, draw.seed, draw.newest, draw.least)
     if any(not step.pairs for step in found[: 1 + sum(step.matches > 0 for step in found)]):
         # Bounds may keep apart what came last.
-        found = sample(engine.windows, wish.order, wish.rows, wish.seed)
+        found = sample(engine.windows, draw.order, draw.rows, draw.seed)
     steps = [(step, len(engine.bases[min(step.target)])) for step in found]
     return Sampled(steps, cpu() - began)

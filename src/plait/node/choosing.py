@@ -60,7 +60,7 @@ def knowledge_of(engine: Engine, plans: tuple[Node, ...], rows: int) -> Knowledg
     # Windows that are not yet full hold what they hold, and no more.
     span = max((newest - oldest) / 1e6, window, 1e-6)
     seen = Seen(newest, span, [len(base) for base in bases])
-    knowledge = knowledge.learnt(seen, geometry(query))
+    knowledge = knowledge.learn(seen, geometry(query))
     for order in _orders(engine, plans):
         for step in sample(engine.windows, order, rows, seed=0):
             (stream,) = step.target

@@ -64,8 +64,34 @@ def _attributes(query: Query, key: KeyClass) -> list[str]:
     return [str(Column(stream, name)) for stream, names in pairs for name in names]
 
 
+def change_label(old: Node, new: Node) -> str:
+    """Name a plan by what it replaces: by both shapes, or by the probe orders that change.
+
+    >>> from dataclasses import replace
+    >>> from plait.plan.jtree import mjoin, parse_shape
+    >>> from plait.testing.examples import clique
+    >>> old, pairs = mjoin(clique(3)), parse_shape(clique(3), "((a b) c)")
+    >>> change_label(old, pairs)
+    '((a b) c) instead of (a b c)'
+    >>> change_label(old, replace(old, orders=((2, 1), *old.orders[1:])))
+    '(a b c) with probe a: b then c → c then b'
+    """
+    if str(old) != str(new):
+        return f"{new} instead of {old}"
+    parts = []
+    for was, now in zip(joins(old), joins(new), strict=True):
+        names = [str(child) for child in now.children]
+        for child, before, after in zip(names, was.orders, now.orders, strict=True):
+            if before != after:
+                ways = (" then ".join(names[k] for k in order) for order in (before, after))
+                parts.append(f"{child}: {' → '.join(ways)}")
+    return f"{new} with probe {', '.join(parts)}" if parts else str(new)
+
+
 def plan_label(plan: Node) -> str:
-    """A plan by its shape and, where a tuple has a choice of ways, by the way it takes.
+    """Name a plan by its shape and, where a tuple has a choice of ways, by the way it takes.
+
+    The label is written to logs and checkpoints, where it identifies the plan.
 
     >>> from plait.plan.jtree import parse_shape
     >>> from plait.testing.examples import chain

@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from plait.adapt.decide import Decision, Standing, decide
+from plait.adapt.decide import Decision, Situation, decide
 from plait.adapt.events import Event
 from plait.adapt.guard import Trial, judge
 from plait.adapt.loop import beginning
@@ -123,7 +123,7 @@ class LongRun:
         """The best plans before and after the streams turn over."""
         found: list[Node] = []
         for phase in range(2):
-            standing = Standing(mjoin(self.query), 0.0, regret=1e9)
+            standing = Situation(mjoin(self.query), 0.0, regret=1e9)
             best = decide(self.query, self.known(phase), standing, _EAGER, costs=DEFAULT).plan
             found.append(standing.plan if best is None else best)
         first, second = found
@@ -166,12 +166,12 @@ class LongRun:
         return replace(found, rates=fast, joint=sure)
 
     @cached_property
-    def _decided(self) -> tuple[tuple[Statistics, Standing, Decision], ...]:
+    def _decided(self) -> tuple[tuple[Statistics, Situation, Decision], ...]:
         """What was decided when the streams turned over: away from the second plan, and back."""
         found = []
         for phase in range(2):
             known = self.known(phase)
-            standing = Standing(self.plans[1 - phase], 0.0, regret=12.0, nbytes=9e6)
+            standing = Situation(self.plans[1 - phase], 0.0, regret=12.0, nbytes=9e6)
             decision = decide(self.query, known, standing, _EAGER, costs=DEFAULT)
             found.append((known, standing, decision))
         return tuple(found)

@@ -178,7 +178,7 @@ _SHORT = ("plan", "resource", "reasons")
 
 def _change(event: Event, why: Mapping[str, Any]) -> dict[str, Any]:
     """A change of plan by the adaptive loop, with the comparison that led to it."""
-    found = {"kind": "migrated"} | _chosen(event.data, (*_RECORD, "returned", "refused"))
+    found = {"kind": "migrated"} | _chosen(event.data, (*_RECORD, "returned", "refused", "change"))
     found["label"] = event.data.get("plan", "")
     if not event.data.get("returned"):
         found["reasons"] = list(why.get("reasons", ()))

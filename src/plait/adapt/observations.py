@@ -1,9 +1,10 @@
-"""What a host tells the loop, and what the loop asks of it.
+"""Observations that a host gives to the loop, and requests that the loop makes.
 
-Told: rows are `Coming`, a piece of a batch was `Joined`, a sample was drawn (`Sampled`), comparing
-plans took so long (`Compared`), a migration was made or refused (`PlanChanged`).
+Observations: rows arrive (`IncomingRows`), a piece of a batch was `Joined`, a sample was drawn
+(`Sampled`), a comparison of plans took some time (`Compared`), a migration was made or refused
+(`PlanChanged`).
 
-Asked: nothing, a sample (`Draw`), or another plan (`ChangePlan`).
+Requests: a sample (`Draw`), or another plan (`ChangePlan`).
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from plait.plan.jtree import Node
 from plait.plan.migration import Migration
 from plait.plan.observed import Evidence, Looked
 
-# -- told
+# -- observations
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
-    """So many rows of each stream are about to be joined by a plan."""
+class IncomingRows:
+    """Rows that are about to be joined; `rows` counts them by stream."""
 
     plan: Node
     rows: Sequence[int]
@@ -33,55 +34,55 @@ class Coming:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """One or more pieces of batches were joined: what was counted since the last time."""
+    """What was counted while joining pieces of batches since the last observation."""
 
     plan: Node
     newest: int
     """The newest event time so far, in microseconds."""
     oldest: int
-    """The oldest event time of the first piece; counts until the loop has seen some."""
+    """The oldest event time of the first piece; only the first observation uses it."""
     stored: Sequence[int]
     """Tuples that entered each window."""
     looked: Sequence[Looked] = ()
     seconds: float = 0.0
-    """What joining them took."""
+    """CPU seconds of joining them."""
     nbytes: int = 0
-    """What the states hold now."""
+    """Bytes in the states now."""
     waiting: int = 0
     """Rows that have arrived and are not joined yet."""
     migrating: bool = False
     """Whether two plans run beside each other."""
     ended: Migration | None = None
-    """The record of a parallel track that has come to its end."""
+    """The record of a parallel track that has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The sample that was asked for: each step with the rows of the window that it stands for."""
+    """The requested sample: each step with the size of the window that it was drawn from."""
 
     steps: Sequence[tuple[Evidence, int]]
     seconds: float = 0.0
-    """What drawing it took."""
+    """CPU seconds of drawing it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Comparing plans, in the step before, took so long."""
+    """The CPU time of the last comparison of plans."""
 
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class PlanChanged:
-    """The move that was asked for was begun, done or refused: its record says which."""
+    """The requested migration was begun, done or refused: its record says which."""
 
     record: Migration
 
 
-Told = Coming | Joined | Sampled | Compared | PlanChanged
+Observation = IncomingRows | Joined | Sampled | Compared | PlanChanged
 
 
-# -- asked
+# -- requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,32 +91,32 @@ class Draw:
 
     order: tuple[int, ...]
     rows: int
-    """Of each stream, at most."""
+    """At most this many of each stream."""
     seed: int
     newest: float
-    """The share of each window to draw from: what came last tells most."""
+    """The share of each window to draw from: the newest rows tell most."""
     least: int
-    """Draw from so many of the newest rows at least."""
+    """The fewest of the newest rows to draw from."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """Go to another plan, in this way."""
+    """Change to another plan, in this way."""
 
     decision: Decision
     plan: Node
     way: Way
     old: Node
-    """The plan that is left."""
+    """The plan to leave."""
     known: Statistics
-    """What was known when that was decided."""
+    """The statistics that the decision was based on."""
     returned: bool = False
-    """Whether it goes back to a plan because the present one did not pay."""
+    """Whether it goes back because the current plan did not pay."""
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why this plan; `way` has the reason for the strategy."""
+        """Reasons for the plan; `way` has the reason for the strategy."""
         return self.decision.reasons
 
 
-Wish = Draw | ChangePlan
+Request = Draw | ChangePlan
