@@ -114,7 +114,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "spark.arena.manifest": (LAYOUT, ("FORMAT", "_DIGEST_BYTES")),
     "local.order": (TIMES, ("AFTER_ALL_TIMES",)),
     "machine.private": (HOST, ("_PRIVATE_FOLDER",)),
-    "local.replay": ("the default of a parameter", ("BATCH_ROWS", "UNDATED_ROWS")),
+    "local.options": ("the default of a parameter", ("BATCH_ROWS", "UNDATED_ROWS")),
     "spark.arena.room": ("times that no file has otherwise", ("_LONG_AGO",)),
     "local.sinks": (
         "sizes of the files written",

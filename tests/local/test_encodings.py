@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 import plait
 from plait.errors import SourceError
 from plait.local.encodings import decoded
-from plait.local.replay import ORDERS, Order
-from plait.local.run import run
+from plait.local.options import ORDERS, LocalOptions, Order
+from plait.local.run import Results
+from plait.local.run import run as run_query
 from plait.local.sources import open_source
 from plait.testing.oracle.answer import multiset
 
@@ -22,6 +24,10 @@ TIMES = [5, 1, 4, None, 2, 3, 0, 1]
 WORDS = ["b" * 20, None, "a", "b" * 20, "", "ü", "a", "c"]
 BYTES = [None if word is None else word.encode() for word in WORDS]
 LISTS = [[1], None, [], [2, None], [3], [4], [1], [5]]
+
+
+def run(question: Any, **options: Any) -> Results:
+    return run_query(question.query, question.sources, LocalOptions(**options))
 
 
 def runs(values: pa.Array) -> pa.Array:

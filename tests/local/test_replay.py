@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.errors import SourceError
-from plait.local.replay import ORDERS, Order, Replay
+from plait.local.options import ORDERS, LocalOptions, Order
+from plait.local.replay import Replay
 from plait.local.sources.base import Source
 from plait.local.sources.memory import BatchesSource, TableSource
 from plait.testing.examples import clique
@@ -30,7 +31,7 @@ def replay(streams: list[list[int | None]], **options: Any) -> list[dict[str, pa
     sources: dict[str, Source] = {
         name: TableSource(table(times)) for name, times in zip("abc", streams, strict=True)
     }
-    return list(Replay(clique(3), sources, **options))
+    return list(Replay(clique(3), sources, LocalOptions(**options)))
 
 
 def chunked(rows: pa.Table, size: int) -> pa.Table:
@@ -122,7 +123,7 @@ def test_batches_depend_neither_on_chunks_nor_on_rows_without_time(
             "batch_rows": batch_rows,
             "undated_rows": undated_rows,
         }
-        found = list(Replay(clique(3), sources, **options))
+        found = list(Replay(clique(3), sources, LocalOptions(**options)))
         held = [sum(t.column("ts").null_count for t in batch.values()) for batch in found]
         assert sum(held) == sum(t.column("ts").null_count for t in tables)
         return dated_rows(found)
@@ -144,7 +145,9 @@ def test_rows_without_time_do_not_pile_up() -> None:
 
     others = {"b": TableSource(table([0, 5])), "c": TableSource(table([1]))}
     sources: dict[str, Source] = {"a": BatchesSource(chunks(), SCHEMA), **others}
-    feed = iter(Replay(clique(3), sources, order="file", batch_rows=10, undated_rows=25))
+    feed = iter(
+        Replay(clique(3), sources, LocalOptions(order="file", batch_rows=10, undated_rows=25))
+    )
     for _ in range(3):
         batch = next(feed)
         assert list(batch) == ["a"]
@@ -163,7 +166,7 @@ def test_an_iterator_is_read_once_and_only_as_far_as_needed() -> None:
 
     others = {"b": TableSource(table([0, 5])), "c": TableSource(table([1]))}
     sources: dict[str, Source] = {"a": BatchesSource(batches(), SCHEMA), **others}
-    feed = iter(Replay(clique(3), sources, order="file", batch_rows=10))
+    feed = iter(Replay(clique(3), sources, LocalOptions(order="file", batch_rows=10)))
     assert rows_of([next(feed)], "a") == list(range(7))
     assert len(read) <= 3
     assert sum(b["a"].num_rows for b in feed) == 93
@@ -171,7 +174,7 @@ def test_an_iterator_is_read_once_and_only_as_far_as_needed() -> None:
 
 def test_progress_reaches_the_end() -> None:
     sources: dict[str, Source] = {n: TableSource(table([9, 1, 5] * 50)) for n in "abc"}
-    feed = Replay(clique(3), sources, batch_rows=30)
+    feed = Replay(clique(3), sources, LocalOptions(batch_rows=30))
     seen = []
     for _ in feed:
         assert feed.progress is not None

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import plait
 from plait.errors import PlanError, SourceError
-from plait.local.replay import ORDERS, Order
-from plait.local.run import Results, run, run_tables
+from plait.local.options import ORDERS, LocalOptions, Order
+from plait.local.run import Results
+from plait.local.run import run as run_query
 from plait.query.builder import JoinBuilder
 from plait.query.query import narrowed
 from plait.testing.oracle.answer import multiset, oracle
@@ -25,6 +26,10 @@ Pairs = Sequence[tuple[int | None, int | None]]
 ROWS = st.lists(
     st.tuples(st.none() | st.integers(0, 20), st.none() | st.integers(0, 2)), max_size=15
 )
+
+
+def run(question: Any, **options: Any) -> Results:
+    return run_query(question.query, question.sources, LocalOptions(**options))
 
 
 def table(rows: Pairs, **more: list[object]) -> pa.Table:
@@ -173,14 +178,14 @@ def answer() -> Counter[tuple[object, ...]]:
 
 
 def test_readers_and_iterators_will_do() -> None:
-    for order in ("event-time", "file"):
+    for order in ORDERS:
         late = plait.join(a=table(A), b=table(B)).watermark("1 hour")
         query = late.on("a.k = b.k").within("5 seconds").select("a.n", "b.n AS m").query
         sources = {
             "a": table(A).to_reader(max_chunksize=3),
             "b": iter(table(B).to_batches(max_chunksize=4)),
         }
-        found = run_tables(query, sources, order=order, batch_rows=5)
+        found = run_query(query, sources, LocalOptions(order=order, batch_rows=5))
         assert multiset(found.table) == answer()
 
 
@@ -225,7 +230,7 @@ def test_only_the_columns_of_the_query_are_read() -> None:
 def test_a_stream_without_rows_is_named() -> None:
     query = asked(table(A), table(B)).query
     with pytest.raises(SourceError, match="stream 'b' has no rows; give some for each of a, b"):
-        run_tables(query, {"a": table(A)})
+        run_query(query, {"a": table(A)})
     with pytest.raises(SourceError, match="stream 'a' has a schema but no rows"):
         run(asked(table(A).schema, table(B)))
 

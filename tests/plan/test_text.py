@@ -19,7 +19,8 @@ from plait.api.question import Sql
 from plait.cli import main
 from plait.errors import MigrationError, PlaitError, PlanError
 from plait.groups.routing.routing import route
-from plait.local.run import run_tables
+from plait.local.options import LocalOptions
+from plait.local.run import run
 from plait.node.reports.report import Report
 from plait.plan.jtree import Join, Leaf, mjoin, parse_shape
 from plait.plan.routed import Eddies, Teddies
@@ -155,7 +156,7 @@ class Doors:
         return str(ASKED.start(plan=given).run.plan)
 
     def run_tables(self, given: Given) -> str:
-        run_tables(QUERY, TABLES, plan=given)
+        run(QUERY, TABLES, LocalOptions(plan=given))
         return str(ASKED.start(plan=given).run.plan)
 
     def explain(self, given: Given) -> str:

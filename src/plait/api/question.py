@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from plait.errors import PlaitError, PolicyError, QueryError, SourceError
+from plait.local.options import BATCH_ROWS, UNDATED_ROWS, LocalOptions, Order
 from plait.plan.explain import explain
 from plait.plan.jtree import mjoin
 from plait.plan.routed import Plan, Routed, routed
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from plait.adapt.policy import PlanPolicy
     from plait.groups.balance.policy import BalancePolicy
-    from plait.local.replay import Order
     from plait.local.run import Execution, Results
     from plait.optimize.budget import Budget
     from plait.optimize.planning import Planned
@@ -224,9 +224,9 @@ class _Runnable:
         *,
         plan: Given = None,
         order: Order = "event-time",
-        batch_rows: int | None = None,
+        batch_rows: int = BATCH_ROWS,
         batch_seconds: float | None = None,
-        undated_rows: int | None = None,
+        undated_rows: int = UNDATED_ROWS,
         memory_limit: int | None = None,
     ) -> Results:
         """The results over tables, batches or files, in this process.
@@ -238,24 +238,24 @@ class _Runnable:
         """
         from plait.local.run import run
 
-        options = {
-            "plan": plan,
-            "order": order,
-            "batch_rows": batch_rows,
-            "batch_seconds": batch_seconds,
-            "undated_rows": undated_rows,
-            "memory_limit": memory_limit,
-        }
-        return run(self, **self._options(options))
+        options = LocalOptions(
+            plan=plan,
+            order=order,
+            batch_rows=batch_rows,
+            batch_seconds=batch_seconds,
+            undated_rows=undated_rows,
+            memory_limit=memory_limit,
+        )
+        return run(self.query, self.sources, self._local_options(options))
 
     def start(
         self,
         *,
         plan: Given = None,
         order: Order = "event-time",
-        batch_rows: int | None = None,
+        batch_rows: int = BATCH_ROWS,
         batch_seconds: float | None = None,
-        undated_rows: int | None = None,
+        undated_rows: int = UNDATED_ROWS,
         memory_limit: int | None = None,
         late: Callable[[str, pa.Table], None] | None = None,
         seed: int | None = None,
@@ -274,30 +274,26 @@ class _Runnable:
         """
         from plait.local.run import Execution
 
-        options = {
-            "plan": plan,
-            "order": order,
-            "batch_rows": batch_rows,
-            "batch_seconds": batch_seconds,
-            "undated_rows": undated_rows,
-            "memory_limit": memory_limit,
-            "late": late,
-            "seed": seed,
-        }
-        return Execution(self.query, self.sources, **self._options(options))
+        options = LocalOptions(
+            plan=plan,
+            order=order,
+            batch_rows=batch_rows,
+            batch_seconds=batch_seconds,
+            undated_rows=undated_rows,
+            memory_limit=memory_limit,
+            seed=seed,
+        )
+        return Execution(self.query, self.sources, self._local_options(options), late=late)
 
-    def _options(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The options of a run, with what was said about the question beforehand."""
-        options = {name: value for name, value in given.items() if value is not None}
-        policy = self._policy(options.get("plan"))
-        found = {"adapt": policy, "budget": self.limits, **options}
-        if found.get("plan") is None:
-            found["plan"] = self.plan()
-        if self.enforced and self.limits is not None and self.limits.memory is not None:
+    def _local_options(self, options: LocalOptions) -> LocalOptions:
+        """Add the plan, the policy and the limits that the question has."""
+        policy, limit = self._policy(options.plan), options.memory_limit
+        memory = None if self.limits is None else self.limits.memory
+        if limit is None and self.enforced and memory is not None:
             # Changing plans needs a moment in which the limit is exceeded a little.
-            most = self.limits.memory * (1.0 if policy is None else 1 + _OVERDRAFT)
-            found.setdefault("memory_limit", int(most))
-        return found
+            limit = int(memory * (1.0 if policy is None else 1 + _OVERDRAFT))
+        plan = self.plan() if options.plan is None else options.plan
+        return replace(options, plan=plan, policy=policy, budget=self.limits, memory_limit=limit)
 
     def to_df(
         self,

@@ -13,7 +13,7 @@ from plait.adapt.events import Event
 from plait.cli.show import aligned, cell, say
 from plait.errors import PlaitError
 from plait.figures import count
-from plait.local.replay import Order
+from plait.local.options import Order
 from plait.local.run import late_schema
 from plait.local.sinks import EXTENSIONS, FileSink, Sink, late_paths
 from plait.local.sources import Source

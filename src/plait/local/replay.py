@@ -20,13 +20,13 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.errors import SourceError
+from plait.local.options import ORDERS, LocalOptions, Order
 from plait.local.order import (
     AFTER_ALL_TIMES,
     Ints,
@@ -39,39 +39,25 @@ from plait.local.sources.base import Source
 from plait.local.sources.memory import collected
 from plait.query.query import Query
 
-Order = Literal["event-time", "file"]
-ORDERS: tuple[Order, ...] = ("event-time", "file")
-BATCH_ROWS = 100_000
-UNDATED_ROWS = 100_000
-"""Rows without an event time that may wait for a batch to be full."""
-
 
 class Replay:
     """The batches of a run over sources, by stream of the query.
 
-    `order="event-time"` replays each source sorted by event time; an iterator of batches is first
-    read into memory. `order="file"` takes the rows as they stand, and watermarks decide which of
-    them are late. Batches have `batch_rows` rows with an event time, over all streams, or, with
-    `batch_seconds`, that much event time. Rows without one come along, up to some `undated_rows`.
+    In event-time order each source is sorted; an iterator of batches is first read into memory. In
+    file order the rows are taken as they stand, and watermarks decide which of them are late.
     """
 
-    def __init__(
-        self,
-        query: Query,
-        sources: Mapping[str, Source],
-        *,
-        order: Order = "event-time",
-        batch_rows: int = BATCH_ROWS,
-        batch_seconds: float | None = None,
-        undated_rows: int = UNDATED_ROWS,
-    ) -> None:
+    def __init__(self, query: Query, sources: Mapping[str, Source], options: LocalOptions) -> None:
+        order, seconds = options.order, options.batch_seconds
         if order not in ORDERS:
             raise SourceError(f"there is no order {order!r}", remedy=f"known: {', '.join(ORDERS)}")
-        if batch_rows < 1:
-            raise SourceError(f"a batch of {batch_rows} rows", remedy="give a batch size above 0")
-        self._batch_rows = batch_rows
-        self._width = None if batch_seconds is None else _width(batch_seconds)
-        self._undated_rows = undated_rows
+        if options.batch_rows < 1:
+            raise SourceError(
+                f"a batch of {options.batch_rows} rows", remedy="give a batch size above 0"
+            )
+        self._batch_rows = options.batch_rows
+        self._width = None if seconds is None else _width(seconds)
+        self._undated_rows = options.undated_rows
         readable = _readable(sources, order)
         self._lanes = []
         for stream in query.streams:

@@ -7,7 +7,7 @@
 >>> quotes = pa.table({"ts": second(3, 9), "sym": ["A", "B"], "bid": [10.0, 20.0]})
 >>> question = (plait.join(trades=trades, quotes=quotes).on("trades.sym = quotes.sym")
 ...             .within("5 seconds").select("trades.sym", "price", "bid"))
->>> run(question).table.to_pylist()
+>>> run(question.query, question.sources).table.to_pylist()
 [{'sym': 'A', 'price': 10.5, 'bid': 10.0}]
 """
 
@@ -18,34 +18,22 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from itertools import chain
+from typing import Any
 
 import pyarrow as pa
 
 from plait.adapt.events import Event
-from plait.adapt.policy import PlanPolicy
 from plait.engine.intake.codes import stored_type
 from plait.errors import MissingRequirement, SourceError
 from plait.local.encodings import check_columns
 from plait.local.host import Counts, LocalRun
-from plait.local.replay import BATCH_ROWS, UNDATED_ROWS, Order, Replay
+from plait.local.options import LocalOptions
+from plait.local.replay import Replay
 from plait.local.sources import BadRow, Source, as_source
-from plait.optimize.budget import Budget
 from plait.plan.migration import Migration
-from plait.plan.text import Given, read_plan
+from plait.plan.text import read_plan
 from plait.query.query import Query, Stream, narrowed
-
-
-class Asked(Protocol):
-    """A question with its sources: what `plait.join` and `plait.sql` return."""
-
-    @property
-    def query(self) -> Query:
-        """What is asked."""
-
-    @property
-    def sources(self) -> Mapping[str, Any]:
-        """The sources by stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,79 +87,52 @@ class Execution:
     """A run under way: iterate over `results`, and look at the rest in between.
 
     With `late`, late rows are handed to it, by stream and with all their columns; otherwise only
-    the columns that the query needs are read. A tree of joins that comes to hold more than
-    `memory_limit` bytes ends in MemoryExceeded. With `adapt` the plan changes while it runs, by
-    this policy and within the `budget`. Without a `seed` of the hashes a random one is drawn, so
-    that nobody can choose keys that collide; the order of results within a batch follows from it.
+    the columns that the query needs are read.
     """
 
     def __init__(
         self,
         query: Query,
         sources: Mapping[str, Any],
+        options: LocalOptions,
         *,
-        plan: Given = None,
-        order: Order = "event-time",
-        batch_rows: int = BATCH_ROWS,
-        batch_seconds: float | None = None,
-        undated_rows: int = UNDATED_ROWS,
         late: Callable[[str, pa.Table], None] | None = None,
-        memory_limit: int | None = None,
-        adapt: PlanPolicy | None = None,
-        budget: Budget | None = None,
-        seed: int | None = None,
     ) -> None:
-        runs = read_plan(query, plan)
+        plan = read_plan(query, options.plan)
         self.sources = _sources(query, sources)
         needed = query if late is not None else narrowed(query)
         check_columns(needed)
         begin = time.perf_counter()
         self.run = LocalRun(
             needed,
-            runs,
-            memory_limit=memory_limit,
-            adapt=adapt or False,
-            budget=budget,
-            seed=secrets.randbits(64) if seed is None else seed,
+            plan,
+            memory_limit=options.memory_limit,
+            adapt=options.policy or False,
+            budget=options.budget,
+            seed=secrets.randbits(64) if options.seed is None else options.seed,
         )
-        self._replay = Replay(
-            needed,
-            self.sources,
-            order=order,
-            batch_rows=batch_rows,
-            batch_seconds=batch_seconds,
-            undated_rows=undated_rows,
-        )
+        self._replay = Replay(needed, self.sources, options)
         self._late = late
         self.seconds = time.perf_counter() - begin
         self.peak_state_rows = 0
         self.peak_state_bytes = 0
 
     def results(self, watch: Callable[[], None] = lambda: None) -> Iterator[pa.RecordBatch]:
-        """The results as they are found; `watch` is called now and then."""
+        """Yield the results as they are found; call `watch` after each of them and each batch."""
         begin = time.perf_counter() - self.seconds
-
-        def found(some: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for results in some:
-                self._look(begin)
-                if results.num_rows:
-                    yield results
+        for batch in chain(self._replay, [None]):
+            for found in self.run.finish() if batch is None else self.run.stream(batch):
+                self._measure(begin)
+                if found.num_rows:
+                    yield found
                 watch()
-
-        for batch in self._replay:
-            yield from found(self.run.stream(batch))
-            late = self.run.late()
-            if self._late is not None:
-                for name, rows in late.items():
-                    if rows.num_rows:
-                        self._late(name, rows)
-            self._look(begin)
+            for name, rows in self.run.late().items():
+                if rows.num_rows and self._late is not None:
+                    self._late(name, rows)
+            self._measure(begin)
             watch()
-        yield from found(self.run.finish())
-        self._look(begin)
-        watch()
 
-    def _look(self, begin: float) -> None:
+    def _measure(self, begin: float) -> None:
         self.seconds = time.perf_counter() - begin
         self.peak_state_rows = max(self.peak_state_rows, self.state_rows)
         self.peak_state_bytes = max(self.peak_state_bytes, self.state_bytes)
@@ -221,83 +182,30 @@ class Execution:
         ]
 
 
-def run(
-    asked: Asked,
-    *,
-    plan: Given = None,
-    order: Order = "event-time",
-    batch_rows: int = BATCH_ROWS,
-    batch_seconds: float | None = None,
-    undated_rows: int = UNDATED_ROWS,
-    memory_limit: int | None = None,
-    adapt: PlanPolicy | None = None,
-    budget: Budget | None = None,
-) -> Results:
-    """The results of what `plait.join(...)` or `plait.sql(...)` asks, over its own sources."""
-    return run_tables(
-        asked.query,
-        asked.sources,
-        plan=plan,
-        order=order,
-        batch_rows=batch_rows,
-        batch_seconds=batch_seconds,
-        undated_rows=undated_rows,
-        memory_limit=memory_limit,
-        adapt=adapt,
-        budget=budget,
-    )
+def run(query: Query, sources: Mapping[str, Any], options: LocalOptions | None = None) -> Results:
+    """Run a query to the end over tables, readers, iterators of batches or opened files.
 
-
-def run_tables(
-    query: Query,
-    sources: Mapping[str, Any],
-    *,
-    plan: Given = None,
-    order: Order = "event-time",
-    batch_rows: int = BATCH_ROWS,
-    batch_seconds: float | None = None,
-    undated_rows: int = UNDATED_ROWS,
-    memory_limit: int | None = None,
-    adapt: PlanPolicy | None = None,
-    budget: Budget | None = None,
-) -> Results:
-    """The results of a query over tables, readers, iterators of batches or opened files.
-
-    In event-time order, the default, no row is late. With `order="file"` rows arrive as they
-    stand, and those older than their stream's watermark are in `late`. `plan` is
-    whatever `plait.plan.text` reads: a tree such as "((a b) c)", a router such as "teddies", or a
-    plan as a value. A tree of joins
-    that comes to hold more than `memory_limit` bytes ends in MemoryExceeded. With a policy,
-    `adapt`, the plan changes while it runs, to be the best for the streams within the `budget`.
+    In event-time order, the default, no row is late. In file order, rows that are older than their
+    stream's watermark are in `late`.
     """
+    options = options or LocalOptions()
     late: dict[str, list[pa.Table]] = {name: [] for name in query.names}
-    execution = Execution(
-        query,
-        sources,
-        plan=plan,
-        order=order,
-        batch_rows=batch_rows,
-        batch_seconds=batch_seconds,
-        undated_rows=undated_rows,
-        late=(lambda name, rows: late[name].append(rows)) if order == "file" else None,
-        memory_limit=memory_limit,
-        adapt=adapt,
-        budget=budget,
-    )
+    keep = (lambda name, rows: late[name].append(rows)) if options.order == "file" else None
+    execution = Execution(query, sources, options, late=keep)
     table = pa.Table.from_batches(list(execution.results()), query.schema)
     return Results(
-        table,
-        execution.counts,
-        {
+        table=table,
+        counts=execution.counts,
+        late={
             s.name: pa.concat_tables([pa.Table.from_batches([], late_schema(s)), *late[s.name]])
             for s in query.streams
         },
-        {name: list(source.bad.rows) for name, source in execution.sources.items()},
-        execution.seconds,
-        execution.peak_state_rows,
-        execution.peak_state_bytes,
-        execution.run.migrations,
-        execution.run.events,
+        bad={name: list(source.bad.rows) for name, source in execution.sources.items()},
+        seconds=execution.seconds,
+        peak_state_rows=execution.peak_state_rows,
+        peak_state_bytes=execution.peak_state_bytes,
+        migrations=execution.run.migrations,
+        events=execution.run.events,
     )
 
 

@@ -118,7 +118,7 @@ def as_source(rows: object, schema: pa.Schema, name: str) -> Source:
     if isinstance(rows, pa.Schema):
         raise SourceError(
             f"stream {name!r} has a schema but no rows",
-            remedy="run the query with its tables, or use run_tables(query, {...})",
+            remedy="ask the question with tables instead of schemas",
         )
     if isinstance(rows, Source):
         return rows
