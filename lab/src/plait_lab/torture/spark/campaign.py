@@ -46,6 +46,7 @@ from plait.testing.oracle.answer import Result, multiset
 from plait.testing.oracle.fates import LATE, NO_TIME, NULL_KEY
 from plait_lab.laws.upgrades import Answer, Asked, full_answers, phases_of
 from plait_lab.torture.campaign import Failure
+from plait_lab.torture.spark.as_read import batches_as_read
 from plait_lab.torture.spark.killpoints import APART, MASTERS, POINTS, PROCESSES, Kill, Orders
 from plait_lab.torture.spark.rounds import (
     Round,
@@ -141,12 +142,15 @@ def check(story: Story) -> tuple[int, list[str]]:
 def _wanted(story: Story) -> list[tuple[Query, Answer]]:
     """The question of each phase and its answer; of one, if rows do not say of which they are."""
     round_ = story.round
+    batches, places = batches_as_read(
+        round_.folder / "checkpoint", round_.query.names, story.batches, story.seen
+    )
     if round_.labelled:
-        asked = [Asked(phase.since, phase.query) for phase in round_.phases]
+        asked = [Asked(places[phase.since], phase.query) for phase in round_.phases]
     else:
         asked = [Asked(story.seen, round_.query)]
     before = [Asked(0, round_.query)] if story.seen else []
-    found = full_answers(phases_of([*before, *asked], story.batches))[len(before) :]
+    found = full_answers(phases_of([*before, *asked], batches))[len(before) :]
     return [(one.query, answer) for one, answer in zip(asked, found, strict=True)]
 
 
