@@ -90,7 +90,7 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "node.durable.header": (LAYOUT, ("VERSION",)),
     "sites.site.header": (LAYOUT, ("VERSION",)),
     "sites.site.packets": (LAYOUT, ("VERSION", "_LENGTH_BYTES")),
-    "sites.site.site": (LAYOUT, ("NO_PLAN",)),
+    "sites.site.migration": (LAYOUT, ("NO_PLAN",)),
     "sites.site.store": (LAYOUT, ("WINDOW",)),
     "sites.site.one_way": (TIMES, ("_ALL",)),
     "sites.plans.plan": (LAYOUT, ("Placement",)),

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from plait.codec import from_plain, to_plain
 from plait.errors import MigrationError
 from plait.sites.planner.cost import SiteSetting, paper_setting
 from plait.sites.planner.greedy import greedy
@@ -22,12 +23,7 @@ from plait.sites.protocol.turns import (
     plan_of_seats,
     shown_seats,
 )
-from plait.sites.protocol.wire import (
-    planner_from_plain,
-    planner_to_plain,
-    turn_from_plain,
-    turn_to_plain,
-)
+from plait.sites.protocol.wire import turn_from_plain, turn_to_plain
 
 SLOW, FAST = (paper_setting(4, {"S1": rate}) for rate in (50.0, 200.0))
 
@@ -72,8 +68,8 @@ class Group:
         if planner.switch is not None and planner.switch.over and not planner.done:
             planner, sent = self.turns.over(planner)
             self.flying += sent
-        plain = json.loads(json.dumps(planner_to_plain(planner)))
-        assert planner_from_plain(plain) == planner
+        plain = json.loads(json.dumps(to_plain(planner)))
+        assert from_plain(SitePlanner, plain) == planner
         self.planners[name] = planner
 
 

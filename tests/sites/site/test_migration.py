@@ -1,10 +1,10 @@
-"""Which plan holds when, and whose windows a new plan needs."""
+"""Whose windows a new plan needs."""
 
 from __future__ import annotations
 
 from plait.sites.plans.legs import example_sites
 from plait.sites.plans.plan import Jep, Sep
-from plait.sites.site.migration import PlanEras, holders
+from plait.sites.site.migration import holders
 
 OLD = Jep(
     (Sep("a", ("b", "c"), (0, 1)), Sep("b", ("a", "c"), (1, 1)), Sep("c", ("b", "a"), (0, 1)))
@@ -17,13 +17,3 @@ def test_windows_come_from_where_the_same_heads_probe_now() -> None:
     sites = example_sites()
     assert holders(sites, OLD, NEW, "n1") == {"b": ("n3",)}
     assert holders(sites, OLD, NEW, "n2") == holders(sites, OLD, OLD, "n1") == {}
-
-
-def test_heads_wait_from_the_promise_to_the_outcome() -> None:
-    promised = PlanEras(hold=7, missing=frozenset({(1, "a", "n2")}))
-    assert [promised.holds(stamp) for stamp in (6, 7)] == [False, True]
-    switched = promised.switched(1, 9)
-    assert (switched.holds(9), switched.plan_at(8), switched.plan_at(9)) == (False, 0, 1)
-    given_up = promised.given_up(1, remembered=64)
-    assert (given_up.holds(9), given_up.plan_at(9), given_up.missing) == (False, 0, frozenset())
-    assert given_up.abandoned == {1}

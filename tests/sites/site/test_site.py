@@ -17,7 +17,7 @@ from plait.errors import (
 )
 from plait.query.query import Query
 from plait.sites.plans.plan import Jep, Placement, Sep, fully_connected
-from plait.sites.site.packets import SitePacket, decode_news
+from plait.sites.site.packets import SitePacket
 from plait.sites.site.setup import SiteSetup
 from plait.sites.site.site import Site
 from plait.testing.examples import clique
@@ -63,7 +63,7 @@ def test_without_asking_a_beat_brings_the_answer() -> None:
     first = rome.step({"b": rows(1)})
     waits = oslo.step({"a": rows(1)}, first.packets, now=10)
     assert waits.report.waiting == 1
-    assert not any(decode_news(p.body, rome.shipped).asking for p in waits.packets)
+    assert not any(one.asking for one in waits.news.values())
     later = rome.step(packets=waits.packets, now=50, beat=True)
     assert oslo.step(packets=later.packets).report.waiting == 0
 
@@ -124,22 +124,22 @@ def test_a_plan_is_installed_filled_switched_to_and_the_old_one_goes() -> None:
     oslo, rome = Site.load(given, "oslo"), Site.load(given, "rome")
     rome.step({"b": rows(1)})
     for site in (oslo, rome):
-        site.install(1, other)
-    assert rome.is_full(1)
-    assert not oslo.is_full(1)
+        site.migration.install(1, other)
+    assert rome.migration.is_full(1)
+    assert not oslo.migration.is_full(1)
     with pytest.raises(MigrationError, match="plan 1 lacks windows at the site oslo"):
-        oslo.switch(1, 5)
+        oslo.migration.switch(1, 5)
     asked = oslo.step()
     rome.step(packets=asked.packets)
     assert oslo.step(packets=rome.links.outstanding()).report.windows["b"] == 1
-    assert oslo.is_full(1)
-    oslo.hold(oslo.clock + 1)
+    assert oslo.migration.is_full(1)
+    oslo.migration.hold(oslo.clock + 1)
     assert oslo.step({"a": rows(1)}, now=20).report.probes == 0, "its head is held"
     for site in (oslo, rome):
-        site.switch(1, 21)
-        site.switch(1, 21)  # once more
+        site.migration.switch(1, 21)
+        site.migration.switch(1, 21)  # once more
     with pytest.raises(MigrationError, match="install one plan at a time"):
-        oslo.install(2, other)
+        oslo.migration.install(2, other)
     results = 0
     for _ in range(5):
         oslo.step(packets=rome.links.outstanding())
@@ -155,39 +155,39 @@ def test_what_is_saved_does_not_grow_with_the_number_of_changes() -> None:
     oslo, rome = both = [Site.load(given, name) for name in ("oslo", "rome")]
     for number in range(1, 200):
         for site in both:
-            site.install(number, plans[number % 2])
+            site.migration.install(number, plans[number % 2])
         if number % 3:
             for _ in range(3):
                 oslo.step(packets=rome.links.outstanding())
                 rome.step(packets=oslo.links.outstanding())
             stamp = max(site.clock for site in both) + 1
             for site in both:
-                site.switch(number, stamp)
+                site.migration.switch(number, stamp)
         else:
             for site in both:
-                site.give_up(number)
+                site.migration.give_up(number)
         for _ in range(4):
             oslo.step(packets=rome.links.outstanding())
             rome.step(packets=oslo.links.outstanding())
         assert len(oslo.plans) == len(rome.plans) == 1
         sizes.append(len(oslo.header.to_json()))
     assert max(sizes[150:]) < 1.5 * max(sizes[90:110])
-    assert len(oslo.eras.begins) == 1
+    assert len(oslo.migration.eras.begins) == 1
 
 
 def test_a_plan_that_is_given_up_leaves_nothing_behind() -> None:
     given, other = setup(), setup(a=0, b=1).jep
     oslo, store = Site.load(given, "oslo"), MemoryStore()
-    oslo.install(1, other)
-    oslo.hold(1)
+    oslo.migration.install(1, other)
+    oslo.migration.hold(1)
     assert oslo.step({"a": rows(1)}, store=store).report.windows == {"a": 1, "b": 0}
     oslo = Site.load(given, "oslo", store)
     assert list(oslo.plans) == [0, 1]
-    oslo.give_up(1)
-    oslo.install(1, other)  # too late
+    oslo.migration.give_up(1)
+    oslo.migration.install(1, other)  # too late
     after = oslo.step({"a": rows(2)}, store=store)
     assert (list(oslo.plans), after.report.windows) == ([0], {"a": 2})
-    assert not oslo.eras.missing
+    assert not oslo.migration.eras.missing
 
 
 def test_a_copy_of_a_window_overtakes_rows_that_are_still_coming_from_its_home() -> None:
@@ -204,11 +204,11 @@ def test_a_copy_of_a_window_overtakes_rows_that_are_still_coming_from_its_home()
     first = n2.step({"b": rows(1)}).packets
     n3.step(packets=to(n3, *first))
     for site in (n1, n2, n3):
-        site.install(1, new)
+        site.migration.install(1, new)
     asked = n2.step(packets=to(n2, *n1.step().packets)).packets
     copy = n3.step(packets=to(n3, *asked)).packets
     assert n1.step(packets=to(n1, *copy)).report.windows["b"] == 1
-    assert n1.is_full(1)
+    assert n1.migration.is_full(1)
     late = n1.step(packets=to(n1, *first, *n2.links.outstanding()))
     assert late.report.windows["b"] == 1, "it is the same row"
     later = n2.step({"b": rows(2)}).packets
@@ -219,15 +219,15 @@ def test_a_head_between_promise_and_outcome_follows_the_plan_of_its_stamp() -> N
     given, other = setup(a=0, b=1), setup(a=1, b=0).jep  # everything in oslo, then in rome
     oslo, rome = Site.load(given, "oslo"), Site.load(given, "rome")
     for site in (oslo, rome):
-        site.install(1, other)
+        site.migration.install(1, other)
     for _ in range(3):
         oslo.step(packets=rome.links.outstanding())
         rome.step(packets=oslo.links.outstanding())
     for site in (oslo, rome):
-        assert site.is_full(1)
-        site.hold(site.clock + 1)
+        assert site.migration.is_full(1)
+        site.migration.hold(site.clock + 1)
     agreed = max(site.clock + 1 for site in (oslo, rome))
-    rome.switch(1, agreed)
+    rome.migration.switch(1, agreed)
     rome.step()
     assert list(rome.plans) == [1], "it ships nothing more for the old plan"
     rome.step({"b": rows(1)}, now=agreed)
@@ -238,5 +238,5 @@ def test_a_head_between_promise_and_outcome_follows_the_plan_of_its_stamp() -> N
         found = rome.step(packets=oslo.links.outstanding()).results
         results += sum(batch.num_rows for batch in found)
         if beat == 2:
-            oslo.switch(1, agreed)
+            oslo.migration.switch(1, agreed)
     assert results == 1

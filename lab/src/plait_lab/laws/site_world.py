@@ -232,27 +232,27 @@ class SiteWorld:
         if change is None or name not in names:
             return
         if change.given_up:
-            site.give_up(change.number)
+            site.migration.give_up(change.number)
         elif (stamp := change.decided(names)) is not None:
             others = [self.sites[other] for other in names if other != name]
             waits = name == change.deaf and any(len(other.plans) > 1 for other in others)
             if self.chance.random() < (0.01 if waits else 0.3):  # it hears of it sooner or later
-                site.switch(change.number, stamp)
+                site.migration.switch(change.number, stamp)
         elif change.number not in site.plans:
-            site.install(change.number, change.jep)
-        elif site.is_full(change.number) and name not in change.ready:
-            site.hold(site.clock + 1)
+            site.migration.install(change.number, change.jep)
+        elif site.migration.is_full(change.number) and name not in change.ready:
+            site.migration.hold(site.clock + 1)
 
     def _note(self, name: str) -> None:
         """What a site has committed counts; a change is over when it is so at all sites."""
         site, change, names = self.sites[name], self._change, self.setup.sites.names
         if change is None:
             return
-        if site.eras.hold is not None and name in names:
-            change.ready[name] = site.eras.hold
+        if site.migration.eras.hold is not None and name in names:
+            change.ready[name] = site.migration.eras.hold
         if change.decided(names) is None and self.chance.random() < 0.01:
             change.given_up = True
-        eras = [self.sites[other].eras for other in names]
+        eras = [self.sites[other].migration.eras for other in names]
         if change.given_up and all(change.number in e.abandoned for e in eras):
             self._change, self.abandoned = None, self.abandoned + 1
         elif all(e.plan_at(AFTER_ALL_TIMES) == change.number for e in eras):

@@ -153,7 +153,7 @@ class VirtualSites:
             self.entries.append(Entry(now, name, "work", seconds))
         self.reports.append((now, outcome.report))
         self.results += outcome.results
-        number = self.sites[name].eras.plan_at(AFTER_ALL_TIMES)
+        number = self.sites[name].migration.eras.plan_at(AFTER_ALL_TIMES)
         if number != self._numbers[name]:
             self._numbers[name] = number
             self.switches.append(PlanSwitch(now, name, self.sites[name].plans[number]))

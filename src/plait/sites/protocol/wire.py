@@ -1,4 +1,4 @@
-"""Messages between sites, and planners, as plain JSON types."""
+"""Messages of turns as plain JSON types."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, get_args
 from plait.codec import from_plain, to_plain
 from plait.errors import SourceError
 from plait.sites.protocol.messages import Sent, SiteMessage
-from plait.sites.protocol.turns import InTurn, SitePlanner
+from plait.sites.protocol.turns import InTurn
 
 _KINDS = {kind.__name__: kind for kind in get_args(SiteMessage)}
 
 
 def turn_to_plain(given: InTurn) -> list[Any]:
-    """A message of a turn, for a packet.
+    """Encode a message of a turn for a packet.
 
     >>> from plait.sites.protocol.messages import WantTurn
     >>> turn_to_plain(InTurn(0, Sent("N2", "N1", WantTurn("S2"))))
@@ -34,13 +34,3 @@ def turn_from_plain(data: list[Any]) -> InTurn:
     if name not in _KINDS:
         raise SourceError(f"{name!r} is no message that this version knows")
     return InTurn(int(turn), Sent(str(sender), str(receiver), from_plain(_KINDS[name], body)))
-
-
-def planner_to_plain(planner: SitePlanner) -> Any:
-    """A planner, for the header of its site."""
-    return to_plain(planner)
-
-
-def planner_from_plain(data: object) -> SitePlanner:
-    """The inverse of `planner_to_plain`."""
-    return from_plain(SitePlanner, data)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plait.errors import CheckpointDamaged, CheckpointMismatch, SiteError
+from plait.codec import from_plain, to_plain
+from plait.errors import CheckpointDamaged, CheckpointMismatch, SiteError, SourceError
 from plait.sites.plans.plan import Jep, Sites
-from plait.sites.plans.serde import from_dict, to_dict
-from plait.sites.site.migration import PlanEras
+from plait.sites.site.eras import PlanEras
 from plait.sites.site.packets import LegKey, SiteChannel
 
 VERSION = 1
@@ -68,28 +68,13 @@ class SiteHeader:
     """The same for legs elsewhere, as this site has told them."""
     eras: PlanEras = field(default_factory=PlanEras)
     """Which plan holds when."""
-    planning: Mapping[str, Any] | None = None
+    planning: Any = None
     """What it knows of changes of the plan, if the plan may change."""
 
     def to_json(self) -> str:
-        """For the store."""
-        plain = {
-            name: getattr(self, name)
-            for name in ("site", "step", "token", "clock", "ended", "items")
-        }
-        return json.dumps(
-            {
-                "version": VERSION,
-                **plain,
-                "plans": {str(n): to_dict(self.sites, jep) for n, jep in self.plans.items()},
-                "newest": dict(self.newest),
-                "links": [[*way, asdict(link)] for way, link in self.links.items()],
-                "frontiers": [[*leg, time] for leg, time in self.frontiers.items()],
-                "eras": self.eras.to_dict(),
-                "told": [[*leg, time] for leg, time in self.told.items()],
-                "planning": self.planning,
-            }
-        )
+        """For the store. What is known of changes of the plan is plain already."""
+        plain = to_plain(replace(self, planning=None))
+        return json.dumps({"version": VERSION, **plain, "planning": self.planning})
 
     @classmethod
     def from_json(cls, text: str) -> SiteHeader:
@@ -105,36 +90,16 @@ class SiteHeader:
         """
         try:
             given: dict[str, Any] = json.loads(text)
-            if given["version"] > VERSION:
+            version = given.pop("version")
+            if version > VERSION:
                 raise CheckpointMismatch(
                     f"the state of a site was written by a later version of Plait (its header has "
-                    f"version {given['version']}, this one knows {VERSION})",
+                    f"version {version}, this one knows {VERSION})",
                     remedy="run the site with the version that wrote it",
                 )
-            plans = {int(n): from_dict(plan) for n, plan in given["plans"].items()}
-            sites = next(sites for sites, _ in plans.values())
-            return cls(
-                str(given["site"]),
-                sites,
-                {n: jep for n, (_, jep) in plans.items()},
-                int(given["step"]),
-                str(given["token"]),
-                int(given["clock"]),
-                {str(stream): int(time) for stream, time in given["newest"].items()},
-                bool(given["ended"]),
-                int(given["items"]),
-                {SiteChannel(c, site): SiteLinkState(**link) for c, site, link in given["links"]},
-                _by_leg(given["frontiers"]),
-                _by_leg(given["told"]),
-                PlanEras.from_dict(given["eras"]),
-                given["planning"],
-            )
-        except (ValueError, TypeError, KeyError, AttributeError, StopIteration, SiteError) as error:
+            return from_plain(cls, given)
+        except (ValueError, TypeError, KeyError, AttributeError, SiteError, SourceError) as error:
             raise CheckpointDamaged(
                 f"the header in the state of a site cannot be read: {error}",
                 remedy="put the files of the state back from a copy of the checkpoint",
             ) from error
-
-
-def _by_leg(given: list[list[Any]]) -> dict[LegKey, int]:
-    return {LegKey(int(plan), str(head), int(n)): int(time) for plan, head, n, time in given}

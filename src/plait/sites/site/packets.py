@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from plait.codec import from_plain
 from plait.errors import SourceError
 from plait.sites.protocol.turns import InTurn
 from plait.sites.protocol.wire import turn_from_plain, turn_to_plain
@@ -133,7 +134,13 @@ class PacketDraft:
 
     def rows(self, clock: int, frontiers: tuple[tuple[LegKey, int], ...]) -> SiteNews:
         """What it says of rows at a clock, with the frontiers that have moved."""
-        return SiteNews(clock, 0, self.asking, frontiers, tuple(self.shipments), self._behind_rows)
+        return SiteNews(
+            clock=clock,
+            asking=self.asking,
+            frontiers=frontiers,
+            shipments=tuple(self.shipments),
+            requests=self._behind_rows,
+        )
 
     def urgent(self) -> SiteNews | None:
         """What it says about plans, if it does."""
@@ -162,7 +169,7 @@ def encode_news(news: SiteNews, shipped: RowWriter) -> bytes:
         "clock": news.clock,
         "received": news.received,
         "asking": news.asking,
-        "frontiers": [[*leg, time] for leg, time in news.frontiers],
+        "frontiers": news.frontiers,
         "requests": news.requests,
         "messages": [turn_to_plain(message) for message in news.messages],
         "shipments": [[s.kind, *s.leg, about, len(body)] for s, (about, body) in parts],
@@ -207,14 +214,11 @@ def _decoded(body: bytes, shipped: RowWriter) -> SiteNews:
         shipments.append(Shipment(kind, LegKey(plan, head, number), rows))
         begin += size
     return SiteNews(
-        int(about.get("clock", 0)),
-        int(about.get("received", 0)),
-        bool(about.get("asking")),
-        tuple((LegKey(plan, head, n), time) for plan, head, n, time in about.get("frontiers", ())),
-        tuple(shipments),
-        tuple(
-            WindowRequest(plan, stream, target, tuple(holders), upto)
-            for plan, stream, target, holders, upto in about.get("requests", ())
-        ),
-        tuple(turn_from_plain(message) for message in about.get("messages", ())),
+        clock=int(about.get("clock", 0)),
+        received=int(about.get("received", 0)),
+        asking=bool(about.get("asking")),
+        frontiers=from_plain(tuple[tuple[LegKey, int], ...], about.get("frontiers", ())),
+        shipments=tuple(shipments),
+        requests=from_plain(tuple[WindowRequest, ...], about.get("requests", ())),
+        messages=tuple(map(turn_from_plain, about.get("messages", ()))),
     )

@@ -21,33 +21,32 @@ answer.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import Any
 
 from plait.codec import from_plain, to_plain
 from plait.engine.intake.codes import hash_values
 from plait.errors import CheckpointDamaged, SourceError
+from plait.query.query import Query
 from plait.sites.planner.meter import StreamMeter, counted, measured
 from plait.sites.protocol.messages import Sent, Wish, Withdraw
 from plait.sites.protocol.switch_over import unanswered
 from plait.sites.protocol.turns import InTurn, SitePlanner, Turned, Turns
-from plait.sites.protocol.wire import planner_from_plain, planner_to_plain
+from plait.sites.site.admission import SiteRows
+from plait.sites.site.migration import SiteMigration
 from plait.sites.site.rows import value_bytes
-
-if TYPE_CHECKING:
-    from plait.sites.site.setup import SiteReport
-    from plait.sites.site.site import Site
+from plait.sites.site.setup import SiteReport
 
 
 class SitePlanning:
     """The planner of a site, its meters, and the host's clock as far as it was told."""
 
-    def __init__(self, turns: Turns, site: str, saved: Mapping[str, Any] | None) -> None:
-        self._turns = turns
+    def __init__(
+        self, turns: Turns, site: str, query: Query, migration: SiteMigration, saved: Any
+    ) -> None:
+        self._turns, self._site, self._query, self._migration = turns, site, query, migration
+        self._homes = dict(turns.setting.sites.homes)
         self.time = 0
         """The time that has passed, however often the host's clock was set back."""
         self.clock = 0
@@ -56,147 +55,137 @@ class SitePlanning:
         self.planner = turns.start(site)
         if saved is not None:
             self._restore(saved)
-        self._plain: tuple[SitePlanner, Any] = (self.planner, planner_to_plain(self.planner))
+        self._plain: tuple[SitePlanner, Any] = (self.planner, to_plain(self.planner))
+        self._report = SiteReport(site)
+        """That of the step that is being made."""
+        self._told: list[InTurn] = []
+        """What other sites are told in this step."""
 
-    def _restore(self, saved: Mapping[str, Any]) -> None:
+    def _restore(self, saved: Any) -> None:
         try:
-            self.time = int(saved["time"])
-            self.clock = int(saved.get("clock", self.time))
+            self.time, self.clock = int(saved["time"]), int(saved["clock"])
             self.meters = {
                 str(stream): from_plain(StreamMeter, meter)
                 for stream, meter in saved["meters"].items()
             }
-            self.planner = planner_from_plain(saved["planner"])
+            self.planner = from_plain(SitePlanner, saved["planner"])
         except (SourceError, KeyError, TypeError, ValueError) as error:
             raise CheckpointDamaged(
                 f"what a site had saved of changes of its plan cannot be read: {error}",
                 remedy="put the files of the state back from a copy of the checkpoint",
             ) from error
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """For the header; the planner changes rarely, so its form is kept."""
         if self._plain[0] is not self.planner:
-            self._plain = (self.planner, planner_to_plain(self.planner))
+            self._plain = (self.planner, to_plain(self.planner))
         meters = {stream: to_plain(meter) for stream, meter in self.meters.items()}
         clocks = {"time": self.time, "clock": self.clock}
         return {**clocks, "meters": meters, "planner": self._plain[1]}
 
     def step(
         self,
-        site: Site,
-        rows: Mapping[str, tuple[pa.RecordBatch, int]],
+        rows: Mapping[str, SiteRows],
         messages: Iterable[InTurn],
         wishes: Iterable[Wish],
-        now: int,
+        *,
+        stamp: int,
         report: SiteReport,
-    ) -> list[InTurn]:
-        """One step of a site: what it has to say to others. Rows come with their newest time."""
+    ) -> list[tuple[str, InTurn]]:
+        """One step of a site: the messages that it sends, each with the site that gets it.
+
+        Rows to come have this stamp or a later one. The report has the host's clock.
+        """
+        now = report.time
         self.time += max(0, now - self.clock)
         self.clock = now
-        work = _Work(self._turns, self.planner, site, self.time, report)
-        for stream, (batch, newest) in rows.items():
-            work.saw(self, stream, batch, newest)
-        work.handle(messages)
-        work.hear(wishes)
-        work.act()
-        self.planner = work.planner
-        report.time, report.turn, report.phase = now, self.planner.turn, self.planner.phase
-        report.wish = 0 if self.planner.wish is None else self.planner.wish.request
-        report.links = [(x.origin, x.target, x.latency, x.rate) for x in self.planner.links]
-        return work.told
-
-
-class _Work:
-    """A planner in one step of its site."""
-
-    def __init__(
-        self, turns: Turns, planner: SitePlanner, site: Site, time: int, report: SiteReport
-    ) -> None:
-        self.turns, self.planner, self.site, self.time = turns, planner, site, time
-        self.report = report
-        self.told: list[InTurn] = []
-        self._homes = dict(turns.setting.sites.homes)
-
-    def saw(self, planning: SitePlanning, stream: str, rows: pa.RecordBatch, newest: int) -> None:
-        """Count rows; if an interval is over, see whether the stream has changed."""
-        if not rows.num_rows or self.site.ended:
-            return
-        query, policy = self.site.query, self.turns.policy
-        index = query.index(stream)
-        keys = []
-        for number in query.graph.classes_of(index):
-            key = query.graph.classes[number]
-            keys.append(hash_values(rows.column(key.columns[index][0]), key.type, 0))
-        meter = planning.meters.get(stream, StreamMeter())
-        size = sum(map(value_bytes, rows.columns))
-        meter = counted(meter, policy, newest, rows.num_rows, size, keys)
-        adopted = self.planner.members[stream].me.statistics
-        planning.meters[stream], found = measured(meter, policy, adopted)
-        if found is not None:
-            turned, seen = self.turns.measured(self.planner, stream, found)
-            self.report.measured[stream] = {**asdict(found), "notice": str(seen)}
-            if turned[1]:
-                self.report.notes.append(f"{stream}: {seen}")
-            self._take(turned)
-
-    def hear(self, wishes: Iterable[Wish]) -> None:
-        """What is wanted from outside."""
-        me = self.planner.me
+        self._report, self._told = report, []
+        for stream, fresh in rows.items():
+            if fresh.rows.num_rows:
+                self._measure(stream, fresh)
+        self._handle(messages)
         for wish in wishes:
             if isinstance(wish, Withdraw):
-                self._take(self.turns.withdraw(self.planner, wish.request))
+                self._take(self._turns.withdraw(self.planner, wish.request))
             else:
-                self.handle([InTurn(0, Sent(me, me, wish))])
+                self._handle([InTurn(0, Sent(self._site, self._site, wish))])
+        self._act(stamp)
+        report.turn, report.phase = self.planner.turn, self.planner.phase
+        report.wish = 0 if self.planner.wish is None else self.planner.wish.request
+        report.links = [(x.origin, x.target, x.latency, x.rate) for x in self.planner.links]
+        return [(self._target(message), message) for message in self._told]
 
-    def handle(self, messages: Iterable[InTurn]) -> None:
+    def _measure(self, stream: str, fresh: SiteRows) -> None:
+        """Count rows; if an interval is over, see whether the stream has changed."""
+        graph, index = self._query.graph, self._query.index(stream)
+        keys = []
+        for number in graph.classes_of(index):
+            key = graph.classes[number]
+            keys.append(hash_values(fresh.rows.column(key.columns[index][0]), key.type, 0))
+        policy, rows = self._turns.policy, fresh.rows
+        meter = self.meters.get(stream, StreamMeter())
+        size = sum(map(value_bytes, rows.columns))
+        meter = counted(meter, policy, fresh.newest, rows.num_rows, size, keys)
+        adopted = self.planner.members[stream].me.statistics
+        self.meters[stream], found = measured(meter, policy, adopted)
+        if found is not None:
+            turned, seen = self._turns.measured(self.planner, stream, found)
+            self._report.measured[stream] = {**asdict(found), "notice": str(seen)}
+            if turned[1]:
+                self._report.notes.append(f"{stream}: {seen}")
+            self._take(turned)
+
+    def _handle(self, messages: Iterable[InTurn]) -> None:
         """Messages from elsewhere, and what the site says to itself because of them."""
         for message in messages:
-            self._take(self.turns.receive(self.planner, message, self.time))
+            self._take(self._turns.receive(self.planner, message, self.time))
 
     def _take(self, turned: Turned) -> None:
         """Go on with a planner; what it sends to this very site is handled at once."""
         before = self.planner.reason
         self.planner, sent = turned
         if self.planner.reason != before:
-            self.report.notes.append(self.planner.reason)
-        own: deque[InTurn] = deque()
-        for one in sent:
-            (own if self.target(one) == self.site.name else self.told).append(one)
-        self.handle(own)
+            self._report.notes.append(self.planner.reason)
+        own = [one for one in sent if self._target(one) == self._site]
+        self._told += [one for one in sent if self._target(one) != self._site]
+        self._handle(own)
 
-    def target(self, message: InTurn) -> str:
+    def _target(self, message: InTurn) -> str:
         """The site that a message goes to; in the distributed update streams are addressed."""
         receiver = message.sent.receiver
         return self._homes.get(receiver, receiver)
 
-    def act(self) -> None:
+    def _act(self, stamp: int) -> None:
         """Do what was decided."""
-        site, notes = self.site, self.report.notes
-        switch = self.planner.switch
-        if switch is not None and not switch.over:
-            waiting = unanswered(switch) if switch.missing else None
-            self._take(self.turns.time_out(self.planner, self.time))
-            after = self.planner.switch
-            if after is not None and after.phase == "given-up":
-                notes.append(f"turn {after.migration} is given up: {waiting}")
-        planner = self.planner
+        self._time_out()
+        planner, migration = self.planner, self._migration
         if planner.switch is None or planner.done:
             return
-        number, phase = planner.turn, planner.switch.phase
-        if phase == "copying" and planner.plan is not None:
-            site.install(number, planner.plan)
-            if site.is_full(number):
-                stamp = site.clock + 1
-                site.hold(stamp)
-                self._take(self.turns.full(planner, stamp))
+        number = planner.turn
+        if planner.switch.phase == "copying" and planner.plan is not None:
+            migration.install(number, planner.plan)
+            if migration.is_full(number):
+                migration.hold(stamp)
+                self._take(self._turns.full(planner, stamp))
         planner = self.planner
         assert planner.switch is not None
         if planner.switch.phase == "migrated":
             assert planner.switch.instant is not None
-            if number in site.plans and len(site.plans) > 1 and not site.follows(number):
-                notes.append(f"turn {number}: {planner.plan} from stamp {planner.switch.instant}")
-            site.switch(number, planner.switch.instant)
+            if number in migration.plans and migration.eras.newest != number:
+                note = f"turn {number}: {planner.plan} from stamp {planner.switch.instant}"
+                self._report.notes.append(note)
+            migration.switch(number, planner.switch.instant)
         elif planner.switch.phase == "given-up":
-            site.give_up(number)
-        if planner.switch.over and len(site.plans) == 1:
-            self._take(self.turns.over(planner))
+            migration.give_up(number)
+        if planner.switch.over and len(migration.plans) == 1:
+            self._take(self._turns.over(planner))
+
+    def _time_out(self) -> None:
+        switch = self.planner.switch
+        if switch is None or switch.over:
+            return
+        waiting = unanswered(switch) if switch.missing else None
+        self._take(self._turns.time_out(self.planner, self.time))
+        after = self.planner.switch
+        if after is not None and after.phase == "given-up":
+            self._report.notes.append(f"turn {after.migration} is given up: {waiting}")

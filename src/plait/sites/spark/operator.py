@@ -91,7 +91,7 @@ class SiteOperator(StatefulProcessor):
         name = self._keys[int(key[0])]
         given = self._sorted_out(name, rows)
         site = self._site(name)
-        followed = site.eras.plan_at(site.clock + 1) if site.step_number else None
+        followed = site.followed if site.step_number else None
         outcome = site.step(
             {stream: pa.concat_batches(batches) for stream, batches in given.rows.items()},
             sorted(given.packets),

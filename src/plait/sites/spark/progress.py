@@ -29,11 +29,11 @@ def standing(site: Site, before: int | None) -> dict[str, Any]:
 
     The plan itself is told when it is another one than `before` the step.
     """
-    number = site.eras.plan_at(site.clock + 1)
+    number, eras = site.followed, site.migration.eras
     return {
         "plans": sorted(site.plans),
         "follows": number,
         "plan": None if number == before else to_plain(site.plans[number]),
-        "hold": site.eras.hold,
-        "abandoned": sorted(site.eras.abandoned),
+        "hold": eras.hold,
+        "abandoned": sorted(eras.abandoned),
     }

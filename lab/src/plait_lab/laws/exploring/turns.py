@@ -18,12 +18,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
+from plait.codec import to_plain
 from plait.errors import PlaitError
 from plait.sites.planner.cost import paper_setting
 from plait.sites.planner.greedy import greedy
 from plait.sites.planner.policy import PlacementPolicy, UpdateWay
 from plait.sites.protocol.turns import InTurn, SitePlanner, Turned, Turns
-from plait.sites.protocol.wire import planner_to_plain, turn_to_plain
+from plait.sites.protocol.wire import turn_to_plain
 
 Text: TypeAlias = str
 """A planner or message as JSON: what is the same has the same text."""
@@ -151,7 +152,7 @@ class TurnsExplorer:
             todo.extend(sent)
 
     def _text(self, planner: SitePlanner) -> Text:
-        text = json.dumps(planner_to_plain(planner), sort_keys=True)
+        text = json.dumps(to_plain(planner), sort_keys=True)
         self._planners.setdefault(text, planner)
         return text
 
