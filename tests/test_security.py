@@ -282,8 +282,8 @@ def test_everything_in_shared_places_is_private(
         cluster = Cluster(query, mjoin(query), 1, [Arena("run", places)])
         cluster.run({s.name: s.schema.empty_table() for s in query.streams})
         control = Control.of(None, None, "run", "local[2]")
-        control.decide(mjoin(query), "moving-state")
-        assert isinstance(control.epoch(query), Epoch)
+        control.epochs.add(mjoin(query), "moving-state")
+        assert isinstance(control.newest_epoch(query)[0], Epoch)
     finally:
         os.umask(before)
     created = list(tmp_path.iterdir())

@@ -148,9 +148,13 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "spark.control.plan_requests": (SHOWN, ("_KEPT",)),
     "node.reports.history": (SHOWN, ("_KEPT",)),
+    "spark.control.report_files": (
+        "how far ahead a table is decided, and how reports are stored",
+        ("_TIMED", "_MOST_AHEAD", "_BLOCKS"),
+    ),
     "spark.control.directory": (
-        "how far ahead a table is decided, and how much of a log is shown",
-        ("_TIMED", "_MOST_AHEAD", "_LARGE_EVENT", "_BLOCKS"),
+        "how much of a log is shown",
+        ("_LARGE_EVENT",),
     ),
     "spark.control.spark_log": (SHOWN, ("_FAR",)),
     "spark.control.background_requests": (

@@ -53,7 +53,7 @@ def pages(snapshot: JoinSnapshot) -> str:
 def control(checkpoint: Path) -> Path:
     """A control directory that has a file of each kind."""
     found = checkpoint / "plait" / "join"
-    Control(str(found), True).decide(None, "auto")
+    Control(str(found), True).epochs.add(None, "auto")
     request = PlanRequest("release", at=1.0)
     for folder, text in (
         ("requests", request.to_json()),

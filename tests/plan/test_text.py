@@ -169,10 +169,10 @@ class Doors:
 
     def migrate(self, given: Given) -> str:
         query, control = Running(str(self._folder.name)), Control(str(self._folder), shared=True)
-        control.write_report(query.id, 0, Report(0, 1))
+        control.reports(query.id).write(0, Report(0, 1))
         register(RegisteredJoin(QUERY, None, control, route(QUERY.graph, 2)))
         plait.Running(query).migrate(given)  # type: ignore[arg-type]  # all it needs of Spark
-        epoch = control.epoch(QUERY)
+        epoch = control.newest_epoch(QUERY)[0]
         assert epoch is not None
         return str(epoch.plan)
 

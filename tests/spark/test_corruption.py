@@ -160,7 +160,7 @@ def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Whol
     run(asked.within("3 seconds"), other, str(other))
     for place in (checkpoint, other):
         control = Control.of(str(place), None, "run", "local[2]")
-        control.decide(parse_shape(asked.query, "(left right)"), "auto")
+        control.epochs.add(parse_shape(asked.query, "(left right)"), "auto")
     return Whole(where, checkpoint, other, results)
 
 

@@ -85,7 +85,7 @@ class Story:
         self.arrive()
         self.query.processAllAvailable()
         control = Control(str(self.where / "checkpoint" / "plait" / "join"), True)
-        ended = control.last_ended(str(self.query.id), 2)
+        ended = control.reports(str(self.query.id)).last_ended(2)
         deadline = time.monotonic() + 10
         while ended is not None and last_balanced(control) < ended:
             assert time.monotonic() < deadline, "the balancer does not run"

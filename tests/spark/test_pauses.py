@@ -106,13 +106,13 @@ class Story:
     def ended(self) -> int:
         """The last batch that has ended."""
         assert self.query is not None
-        found = self.control.last_ended(str(self.query.id), 2)
+        found = self.control.reports(str(self.query.id)).last_ended(2)
         return -1 if found is None else found
 
     def ran(self) -> list[int]:
         """The batches in which processors ran."""
         assert self.query is not None
-        return self.control.batches(str(self.query.id))
+        return self.control.reports(str(self.query.id)).batches()
 
     def check(self, found: pa.Table) -> None:
         """Compare everything with the definition: the same question in one process."""

@@ -90,7 +90,7 @@ class Story:
         for report in self.cluster.reports:
             # What takes time are rows, and nothing else.
             report.cpu = {"join": 0.05 * sum(report.routed.values())}
-            self.control.write_report(ID, number, report)
+            self.control.reports(ID).write(number, report)
             self.written(number, report.processor)
         store_at(self.control.checkpoint).write(f"commits/{number}", b"")
 

@@ -17,7 +17,7 @@ from plait.groups.balance.policy import BalancePolicy
 from plait.groups.routing.table import Table
 from plait.spark.balance.moves import Moves
 from plait.spark.control import directory as control_module
-from plait.spark.control import locks
+from plait.spark.control import locks, report_files
 from plait.spark.control.background_requests import Requests
 from plait.spark.control.cached_tables import CachedTables
 from plait.spark.control.directory import Control
@@ -31,7 +31,8 @@ BASE = "bucket/check/plait/join"
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryStore]:
     own = Requests(5.0, pauses=[0.0])
-    monkeypatch.setattr(control_module, "requests", lambda: own)
+    for module in (control_module, report_files):
+        monkeypatch.setattr(module, "requests", lambda: own)
     for name in ("_PLACED", "_ASKED", "_KNOWN", "_TABLES"):
         monkeypatch.setattr(control_module, name, {})
     yield in_memory(monkeypatch)

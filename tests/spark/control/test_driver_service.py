@@ -38,7 +38,7 @@ class World:
     def batch(self, number: int, epoch: int = 0) -> None:
         for processor in range(2):
             report = Report(processor, number + 1, rows={"a": 5}, results=2, epoch=epoch)
-            self.control.write_report(ID, number, report)
+            self.control.reports(ID).write(number, report)
         for log in ("offsets", "commits"):
             path = self.folder.parents[1] / log / str(number)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ class World:
         return sorted(path.name for path in (self.folder / "epochs").glob("*.json"))
 
     def newest_plan(self) -> str | None:
-        epoch, _ = self.control.decisions.look(QUERY)
+        epoch, _ = self.control.epochs.newest(QUERY)
         return None if epoch is None or epoch.plan is None else str(epoch.plan)
 
 

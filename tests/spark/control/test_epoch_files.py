@@ -23,13 +23,13 @@ PLAN = mjoin(QUERY)
 
 def test_decisions_are_numbered_whoever_makes_them(tmp_path: Path) -> None:
     here = EpochFiles(LocalStore(tmp_path / "epochs"))
-    assert here.look(QUERY) == (None, [])
+    assert here.newest(QUERY) == (None, [])
     with ThreadPoolExecutor(8) as pool:
         made = [pool.submit(here.add, PLAN, "moving-state") for _ in range(24)]
         epochs = [future.result() for future in made]
     assert sorted(e.number for e in epochs) == list(range(1, 25))
     assert len({e.origin for e in epochs}) == 1
-    newest, skipped = here.look(QUERY)
+    newest, skipped = here.newest(QUERY)
     assert newest is not None and newest.number == 24 and not skipped
     assert len(list((tmp_path / "epochs").iterdir())) == 24, "nothing is left behind"
 
@@ -50,7 +50,7 @@ def test_a_number_is_beyond_what_was_followed_elsewhere(tmp_path: Path) -> None:
 def test_a_directory_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     (tmp_path / "000005.json").write_text('{"number": 5, "strategy": "auto", "plan": null}')
     here = EpochFiles(LocalStore(tmp_path))
-    old, _ = here.look(QUERY)
+    old, _ = here.newest(QUERY)
     assert old is not None and (old.number, old.origin) == (5, "")
     new = here.add(PLAN, "auto")
     assert new.number == 6 and new.origin and Followed.of({"epoch": 5}).is_new(new)
@@ -76,10 +76,10 @@ def test_stray_files_are_ignored(tmp_path: Path, what: str) -> None:
     here = EpochFiles(LocalStore(tmp_path))
     epoch = here.add(PLAN, "auto")
     STRAY[what](tmp_path)
-    assert here.look(QUERY) == (epoch, [])
+    assert here.newest(QUERY) == (epoch, [])
     after = here.add(PLAN, "auto")
     assert after.number > 1 and after.origin == epoch.origin
-    assert here.look(QUERY) == (after, [])
+    assert here.newest(QUERY) == (after, [])
 
 
 UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -114,11 +114,11 @@ def test_an_unreadable_decision_is_told_and_skipped(tmp_path: Path, what: str) -
     first, second = here.add(None, "auto"), here.add(PLAN, "auto")
     damage, said = UNREADABLE[what]
     damage(tmp_path / "000002.json")
-    found, (note,) = here.look(QUERY)
+    found, (note,) = here.newest(QUERY)
     assert found == first
     assert "000002.json was skipped" in note and said in note
     third = here.add(PLAN, "auto")
-    assert third.number == second.number + 1 and here.look(QUERY) == (third, [])
+    assert third.number == second.number + 1 and here.newest(QUERY) == (third, [])
     assert Followed().after(first).after(second).is_new(third), "whatever its folder has seen"
 
 
@@ -126,7 +126,7 @@ def test_a_folder_that_cannot_be_listed_is_told(tmp_path: Path) -> None:
     (tmp_path / "epochs").write_text("a file")
     here = EpochFiles(LocalStore(tmp_path / "epochs"))
     note = f"the decisions in {here.store.root} cannot be listed: Not a directory"
-    assert here.look(QUERY) == (None, [note])
+    assert here.newest(QUERY) == (None, [note])
     with pytest.raises(StorageError, match=r"could not be written to .*epochs: .*; make room"):
         here.add(PLAN, "auto")
 
@@ -141,4 +141,4 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
         patched.setattr(os, "fsync", full)
         with pytest.raises(StorageError, match="No space left on device"):
             here.add(PLAN, "auto")
-    assert here.look(QUERY) == (first, []) and len(list(tmp_path.iterdir())) == 1
+    assert here.newest(QUERY) == (first, []) and len(list(tmp_path.iterdir())) == 1

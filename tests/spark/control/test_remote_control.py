@@ -15,6 +15,7 @@ from plait.errors import CheckpointMismatch, StorageError
 from plait.node.reports.report import Report
 from plait.plan.jtree import mjoin
 from plait.spark.control import directory as control_module
+from plait.spark.control import report_files
 from plait.spark.control.background_requests import Requests
 from plait.spark.control.directory import Control
 from plait.testing.examples import clique
@@ -27,7 +28,8 @@ BASE = "bucket/check/plait/join"
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryStore]:
     """Nothing is remembered from other tests, and requests have a thread of their own."""
     own = Requests(5.0, pauses=[0.0])
-    monkeypatch.setattr(control_module, "requests", lambda: own)
+    for module in (control_module, report_files):
+        monkeypatch.setattr(module, "requests", lambda: own)
     for name in ("_PLACED", "_ASKED", "_KNOWN"):
         monkeypatch.setattr(control_module, name, type(getattr(control_module, name))())
     system = in_memory(monkeypatch)
@@ -43,30 +45,30 @@ def test_decisions_and_reports_go_through_the_store(store: MemoryStore) -> None:
     here = control()
     assert here.shared and not here.temporary and here.folder == f"s3a://{BASE}"
     here.reach()
-    assert here.decided(QUERY) == (None, []) and not here.knows("q")
-    first = here.decide(mjoin(QUERY), "moving-state")
-    assert here.epoch(QUERY) == first and f"{BASE}/epochs/000001.json" in store.objects
+    assert here.newest_epoch(QUERY) == (None, []) and not here.reports("q").exist()
+    first = here.epochs.add(mjoin(QUERY), "moving-state")
+    assert here.newest_epoch(QUERY)[0] == first and f"{BASE}/epochs/000001.json" in store.objects
     for batch in range(3):
         for processor in range(2):
-            here.write_report("q", batch, Report(processor, batch + 1, results=processor))
-    assert here.batches("q") == [0, 1, 2] and here.knows("q")
-    assert sorted(r.results for r in here.reports("q", 1)) == [0, 1]
+            here.reports("q").write(batch, Report(processor, batch + 1, results=processor))
+    assert here.reports("q").batches() == [0, 1, 2] and here.reports("q").exist()
+    assert sorted(r.results for r in here.reports("q").of(1)) == [0, 1]
     store.objects[f"{BASE}/reports/q/00000000/1-7.json"] = (b"{", 0)
-    found, (note,) = here.read_reports("q", 1)
+    found, (note,) = here.reports("q").read(1)
     assert len(found) == 2 and "1-7.json cannot be read" in note
 
 
 def test_requests_of_a_batch_are_few(store: MemoryStore) -> None:
     here = control()
-    here.decide(mjoin(QUERY), "auto")
+    here.epochs.add(mjoin(QUERY), "auto")
     store.objects["bucket/check/metadata"] = (json.dumps({"id": "q"}).encode(), 0)
     for batch in range(6):
         before = Counter(store.requests)
         here.check_place("q")
-        here.decided(QUERY)
+        here.newest_epoch(QUERY)
         report = Report(0, batch + 1, events=[Event("judged", 1, 0)] if batch == 4 else [])
         here.write_events(report, batch)
-        here.write_report("q", batch, report)
+        here.reports("q").write(batch, report)
         asked = Counter(store.requests) - before
         del asked["clear"]  # in its own time
         if batch == 0:
@@ -80,11 +82,11 @@ def test_old_reports_go_many_at_a_time(store: MemoryStore) -> None:
     here = replace(control(), kept=6)
     for batch in range(40):
         for processor in range(2):
-            here.write_report("q", batch, Report(processor, batch + 1))
+            here.reports("q").write(batch, Report(processor, batch + 1))
     getattr(control_module, "requests")().ask(lambda: None).result(10)  # noqa: B009
-    kept = here.batches("q")
+    kept = here.reports("q").batches()
     assert kept == list(range(kept[0], 40)) and 6 <= len(kept) <= 9
-    assert len(here.reports("q", 35)) == 2 and here.reports("q", 20) == []
+    assert len(here.reports("q").of(35)) == 2 and here.reports("q").of(20) == []
     assert store.requests["clear"] < 2 * 40 / 3 + 2
 
 
@@ -92,35 +94,36 @@ def test_a_store_that_is_away_delays_nothing_but_what_it_is_told(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = Requests(0.01, pauses=[0.0])
-    monkeypatch.setattr(control_module, "requests", lambda: slow)
+    for module in (control_module, report_files):
+        monkeypatch.setattr(module, "requests", lambda: slow)
     here = control()
-    first = here.decide(mjoin(QUERY), "auto")
+    first = here.epochs.add(mjoin(QUERY), "auto")
     for _ in range(1000):  # in a hundredth of a second even this store may not answer
-        if here.epoch(QUERY) == first:
+        if here.newest_epoch(QUERY)[0] == first:
             break
         slow.ask(lambda: None).result(10)
     slow.ask(lambda: None).result(10)
     store.open.clear()
     for batch in range(5):
         here.check_place("q")
-        assert here.epoch(QUERY) == first, "what was known before"
-        here.write_report("q", batch, Report(0, batch + 1))
+        assert here.newest_epoch(QUERY)[0] == first, "what was known before"
+        here.reports("q").write(batch, Report(0, batch + 1))
     store.open.set()
     slow.ask(lambda: None).result(10)
-    assert here.batches("q") == list(range(5)), "everything was told in the end"
+    assert here.reports("q").batches() == list(range(5)), "everything was told in the end"
 
 
 def test_a_report_that_was_given_up_is_an_error_to_count(store: MemoryStore) -> None:
     store.away = OSError("503: slow down")
     with pytest.raises(OSError, match="503"):
-        control().write_report("q", 0, Report(0, 1))
-    assert control().decided(QUERY)[0] is None, "the query goes on"
+        control().reports("q").write(0, Report(0, 1))
+    assert control().newest_epoch(QUERY)[0] is None, "the query goes on"
     store.away = None
-    control().write_report("q", 1, Report(0, 2))
-    assert control().batches("q") == [1]
+    control().reports("q").write(1, Report(0, 2))
+    assert control().reports("q").batches() == [1]
     store.away = OSError("503: slow down")
     with pytest.raises(StorageError, match="503"):
-        control().decide(mjoin(QUERY), "auto")
+        control().epochs.add(mjoin(QUERY), "auto")
 
 
 def test_the_wrong_checkpoint_is_refused(store: MemoryStore) -> None:

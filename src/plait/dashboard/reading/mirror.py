@@ -93,7 +93,7 @@ class Mirror:
         if not (self.folder / here / QUESTION).exists() and QUESTION in self._store.names(here):
             yield partial(self._copy, f"{here}/{QUESTION}")
         for query in filter(_is_plain, self._store.names(f"{here}/reports", files=False)):
-            yield from self._reports(here, control.report_places(query), f"reports/{query}")
+            yield from self._reports(here, control.reports(query).places(), f"reports/{query}")
         for folder in ("tables", "epochs"):
             for name in filter(_is_plain, self._store.names(f"{here}/{folder}")):
                 yield partial(self._copy, f"{here}/{folder}/{name}")

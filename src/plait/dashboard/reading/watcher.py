@@ -38,7 +38,7 @@ from plait.node.reports.question import Question
 from plait.node.reports.report import EventHead, Report
 from plait.sites.spark.mailboxes import is_mailbox
 from plait.spark.control.directory import BALANCE, EVENTS, Control, controls_in
-from plait.spark.control.driver_files import HISTORY, QUESTION, batch_record
+from plait.spark.control.driver_files import HISTORY, QUESTION, batch_records
 from plait.spark.control.epoch_files import reason_of
 from plait.spark.control.plan_requests import PlanRequests
 
@@ -121,7 +121,7 @@ class DirectoryWatcher:
         balance = self._balance_events()
         self._believe()
         query = None if question is None else question.query
-        epoch, notes = (None, []) if query is None else control.decisions.look(query)
+        epoch, notes = (None, []) if query is None else control.epochs.newest(query)
         table, trouble = self._table()
         requests = PlanRequests(self._folder)
         unread = [note for told in self._skipped.values() for note in told]
@@ -188,22 +188,22 @@ class DirectoryWatcher:
         """The last batches that have ended, with their reports."""
         if not running:
             return ()
-        numbers = self.control.batches(running)
+        reports = self.control.reports(running)
         processors = question.processors if question is not None else 0
-        ended = self.control.last_ended(running, processors or len(before[-1][1]) if before else 1)
-        there = [n for n in numbers if ended is None or n <= ended][-_RECENT:]
+        ended = reports.last_ended(processors or len(before[-1][1]) if before else 1)
+        there = [n for n in reports.batches() if ended is None or n <= ended][-_RECENT:]
         known = dict(before)
         found: list[tuple[int, Sequence[Report]]] = []
         for number in there:
             place = f"reports {number}"
             if number not in known or place in self._skipped:
-                known[number], told = self.control.read_reports(running, number)
+                known[number], told = reports.read(number)
                 self._skipped |= {place: told} if told else {}
             found.append((number, known[number]))
         for place in [p for p in self._skipped if p.startswith("reports ")]:
             if int(place.removeprefix("reports ")) not in there:
                 del self._skipped[place]
-        return tuple((n, reports) for n, reports in found if reports)
+        return tuple((n, told) for n, told in found if told)
 
     def _lines(self, running: str, recent: Sequence[int]) -> list[Past]:
         """The history, with what it does not tell yet, and what is left from before it."""
@@ -216,7 +216,7 @@ class DirectoryWatcher:
         self._after = [past for past in self._after if past.last > end]
         told = self._after[-1].last if self._after else end
         new = [n for n in recent if n > told]
-        self._after += filter(None, (batch_record(self.control, running, n) for n in new))
+        self._after += batch_records(self.control.reports(running), new)
         if not lines and running:
             self._before = [*self._earlier(running), *self._before]
         else:
@@ -227,9 +227,9 @@ class DirectoryWatcher:
         """Some more batches, the newest of those that are not read yet."""
         told = [*self._before, *self._after]
         first = told[0].first if told else None
-        there = [n for n in self.control.batches(running) if first is None or n < first]
-        found = (batch_record(self.control, running, n) for n in there[-_BACK:])
-        return [past for past in found if past is not None]
+        reports = self.control.reports(running)
+        there = [n for n in reports.batches() if first is None or n < first]
+        return batch_records(reports, there[-_BACK:])
 
     # -- logs
 

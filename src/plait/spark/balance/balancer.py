@@ -91,7 +91,7 @@ class Balancer:
         control, began = self._join.control, self._join.routing.table
         reports: Sequence[Report] = ()
         for batch in range(self.done + 1, ended + 1):
-            found = control.reports(self.query, batch)
+            found = control.reports(self.query).of(batch)
             self._count(found)
             self._looks.add(found, control.tables.at(batch) or began)
             reports = found or reports  # in some batches no processor runs

@@ -59,13 +59,13 @@ class Moves:
             )
         self._routing = routing
         self._control = control
-        self._query = query
+        self._reports = control.reports(query)
         self._writing = writing
 
     @property
     def ended(self) -> int | None:
         """The last batch that has ended; None before the first."""
-        return self._control.last_ended(self._query, self._routing.processors)
+        return self._reports.last_ended(self._routing.processors)
 
     @property
     def table(self) -> Table:
@@ -101,7 +101,7 @@ class Moves:
     ) -> Table:
         """Write the next table, in which moves begin, end or are given up."""
         table = self.table
-        since = max(self._control.next_free(self._query, self._writing), table.since + 1)
+        since = max(self._reports.next_free(self._writing), table.since + 1)
         processors = self._routing.processors
         changed = table.changed(since, processors, begin=begin, end=end, give_up=give_up)
         self._control.tables.add(changed)
@@ -137,8 +137,8 @@ class Moves:
 
     def _last_reports(self, last: int) -> list[Report]:
         """The reports of the last batch up to this one in which processors ran."""
-        ran = [batch for batch in self._control.batches(self._query) if batch <= last]
-        return self._control.reports(self._query, ran[-1]) if ran else []
+        ran = [batch for batch in self._reports.batches() if batch <= last]
+        return self._reports.of(ran[-1]) if ran else []
 
     def give_up(self, number: int) -> Table:
         """Give a move up: its groups stay where they were."""

@@ -94,7 +94,7 @@ def processors_to_start(control: Control, began: Table, keys: Sequence[int]) -> 
 
 def _move(control: Control, table: Table, found: ProcessorSet) -> None:
     """Let groups begin to move to the processors that take part; moves under way are given up."""
-    since = max(control.last_begun(""), table.since) + 1
+    since = max(control.reports("").last_begun(), table.since) + 1
     if table.under_way:
         table = table.changed(since, give_up=[move.number for move in table.under_way])
         control.tables.add(table)

@@ -1,11 +1,11 @@
 """The control directory: what the driver decides while a query runs, and what processors report.
 
-    epochs/000001.json            a decision, immutable; see `decisions`
-    reports/QUERY/17-0.json       what processor 0 did in batch 17; the last hundred or so
+    epochs/000001.json            a decision, immutable; see `epoch_files`
+    reports/QUERY/17-0.json       what processor 0 did in batch 17; see `report_files`
     events/0.jsonl                what the adaptive loop of processor 0 decided, and why
-    tables/, transfer/            where partition groups are, and groups on their way; see `tables`
-    balance.jsonl                 what the distribution manager decided, and why; see `balance`
-    question.json, history.jsonl  what was asked, and a line for each batch; see `clerk`
+    tables/, transfer/            where groups are, and groups on their way; see `routing_tables`
+    balance.jsonl                 what the balancer decided, and why; see `plait.spark.balance`
+    question.json, history.jsonl  what was asked, and a line for each batch; see `driver_service`
     requests/, answers/           what other processes ask of the driver; see `plan_requests`
 
 Every processor looks for the newest epoch at the beginning of a batch. So the folder has to be one
@@ -14,9 +14,9 @@ of this host, which serves local masters only.
 
 The checkpoint may be in the file system or in an object store (`plait.machine.stores`). There a
 processor makes two small requests in a batch: it lists the epochs and writes its report. An epoch
-is read once, and old reports are removed many at a time: they are in folders of 64 batches each. No
-such request holds up a batch (`soon`). Routing tables are the exception, because rows cannot be
-packed without: each Python worker lists them now and then, ahead of time (`known_tables`).
+is read once. No such request holds up a batch (`background_requests`). Routing tables are the
+exception, because rows cannot be packed without: each Python worker lists them now and then, ahead
+of time (`cached_tables`).
 
 Where the folder is not shared, reports travel beside the results, through Spark's `observe`. That
 costs each result about as much as finding it did, so it is the second choice.
@@ -25,18 +25,14 @@ costs each result about as much as finding it did, so it is the second choice.
 from __future__ import annotations
 
 import json
-import math
 import os
-import re
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TypeVar
 
 from plait.adapt.events import Event
 from plait.errors import CheckpointMismatch, SourceError
@@ -49,18 +45,13 @@ from plait.machine.stores import FileStore, RemoteStore, is_remote, store_at
 from plait.node.epochs import Epoch
 from plait.node.reports.event_log import event_lines, parsed_events, read_events, write_events
 from plait.node.reports.report import Report
-from plait.plan.jtree import Node
-from plait.plan.migration import Strategy
 from plait.query.query import Query
 from plait.spark.checkpoint.damage import local_path
 from plait.spark.control.background_requests import requests
-from plait.spark.control.cached_tables import AHEAD, CachedTables
-from plait.spark.control.epoch_files import EpochFiles, reason_of
+from plait.spark.control.cached_tables import CachedTables
+from plait.spark.control.epoch_files import EpochFiles
+from plait.spark.control.report_files import QueryReports
 from plait.spark.control.routing_tables import RoutingTables, TransferFiles
-from plait.spark.control.spark_log import batch_times
-
-if TYPE_CHECKING:  # whoever only reads needs neither Spark nor an engine
-    pass
 
 _FOLDER = "plait"
 _LARGE_EVENT = 1 << 16
@@ -69,15 +60,6 @@ _EPOCHS = "epochs"
 EVENTS = "events"
 _BALANCE = "balance"
 BALANCE = f"{_BALANCE}.jsonl"
-_REPORT = re.compile(r"[0-9]+-[0-9]+\.json")
-
-
-_TIMED = 8
-"""The last batches, which tell how long one takes."""
-_MOST_AHEAD = 200
-_BLOCKS = 3
-"""Folders of reports that a remote directory has at a time."""
-
 
 Answer = TypeVar("Answer")
 
@@ -89,10 +71,6 @@ _KNOWN: dict[str, tuple[Epoch | None, list[str]]] = {}
 """What it answered last."""
 _TABLES: dict[str, tuple[str, CachedTables]] = {}
 """The routing tables of remote directories, and the run of the query that they are known for."""
-
-
-def _reports(query: str) -> str:
-    return f"reports/{query}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,160 +166,19 @@ class Control:
         with writing(Path(self.folder, name)):
             self._store.write(name, text.encode(), durable=True)
 
-    # -- reports
-
-    def write_report(self, query: str, batch: int, report: Report) -> None:
-        """Keep a report, instead of one of long ago."""
-        raw, name = report.to_json().encode(), f"{batch}-{report.processor}.json"
-        self._later(lambda: self._store.write(f"{self._folder(query, batch)}/{name}", raw))
-        if not self.remote:
-            with suppress(OSError):  # then it is kept a little longer
-                old = f"{batch - self.kept}-{report.processor}.json"
-                self._store.delete(f"{_reports(query)}/{old}")
-            return
-        old_batch = batch - self.kept - self._block
-        if old_batch >= 0 and batch % self._block == report.processor % self._block:
-            requests().leave(lambda: self._store.clear(self._folder(query, old_batch)))
-
-    @property
-    def _block(self) -> int:
-        """Batches whose reports are in one folder of a remote directory, and go together."""
-        return max(1, self.kept // 2)
-
-    def _folder(self, query: str, batch: int) -> str:
-        """The folder with the reports of a batch."""
-        here = _reports(query)
-        return f"{here}/{batch // self._block:08}" if self.remote else here
-
     def write_events(self, report: Report, batch: int = 0) -> None:
         """Add what the adaptive loop did in a batch to its log, or nothing."""
         if self.remote:  # where nothing can be added to a file, each batch has one
             if raw := event_lines(report.events).encode():
                 name = f"{EVENTS}/{report.processor}-{batch:08}.jsonl"
-                self._later(lambda: self._store.write(name, raw))
+                requests().post(lambda: self._store.write(name, raw))
             return
         path = Path(self.folder, EVENTS, f"{report.processor}.jsonl")
         write_events(report.events, path, os.urandom(4).hex(), Path(self.folder))
 
-    def reports(self, query: str, batch: int) -> list[Report]:
-        """The reports of a batch, as far as they can be read."""
-        return self.read_reports(query, batch)[0]
-
-    def read_reports(self, query: str, batch: int) -> tuple[list[Report], list[str]]:
-        """The reports of a batch that can be read, and what is wrong with the others."""
-        found, notes = [], []
-        for name in sorted(n for n in self._listed(query) if n.startswith(f"{batch}-")):
-            path = f"{self.folder}/{self._folder(query, batch)}/{name}"
-            try:
-                raw = self._store.read(f"{self._folder(query, batch)}/{name}")
-                report = Report.from_json(raw.decode("utf-8"))
-            except FileNotFoundError:
-                continue  # it is long ago, and was removed just now
-            except (OSError, ValueError, SourceError) as error:
-                notes.append(f"the report {path} cannot be read: {reason_of(error)}")
-                continue
-            if name == f"{batch}-{report.processor}.json":
-                found.append(report)
-            else:
-                notes.append(f"the report {path} is a copy of another one")
-        return found, notes
-
-    def _names(self, query: str) -> dict[str, float]:
-        """The reports of a query, by name, and when they were written."""
-        try:
-            found = self._store.names(_reports(query), files=False)
-            if self.remote:
-                blocks = sorted(name for name in found if name.isdecimal())[-_BLOCKS:]
-                listed = [self._store.names(f"{_reports(query)}/{block}") for block in blocks]
-                found = {name: when for names in listed for name, when in names.items()}
-        except OSError:
-            return {}
-        return {name: when for name, when in found.items() if _REPORT.fullmatch(name)}
-
-    def report_places(self, query: str) -> dict[str, str]:
-        """Where the reports of a query are in the directory, by name (`BATCH-PROCESSOR.json`)."""
-        folder = {
-            name: self._folder(query, int(name.partition("-")[0])) for name in self._names(query)
-        }
-        return {name: f"{place}/{name}" for name, place in folder.items()}
-
-    def _listed(self, query: str) -> list[str]:
-        """The names alone, which a file system tells without looking at each file."""
-        if self.remote:
-            return list(self._names(query))
-        try:
-            with folder_below(Path(self.folder), _reports(query)) as handle:
-                names = os.listdir(handle)
-        except (OSError, ValueError):
-            return []
-        return [name for name in names if _REPORT.fullmatch(name)]
-
-    def followed(self, query: str) -> int:
-        """The greatest number of an epoch that a report of the last batches tells."""
-        newest = self.batches(query)[-2:]  # the last one may be under way
-        return max((r.epoch for b in newest for r in self.reports(query, b)), default=0)
-
-    def batches(self, query: str) -> list[int]:
-        """The batches that there are reports of, in order."""
-        return sorted(self._reported(query))
-
-    def _reported(self, query: str) -> Counter[int]:
-        """How many reports there are of each batch."""
-        return Counter(int(name.partition("-")[0]) for name in self._listed(query))
-
-    # -- how far a query is, by Spark's logs in the checkpoint and by what was reported
-
-    def last_ended(self, query: str, processors: int) -> int | None:
-        """The last batch that has ended; None before the first.
-
-        Spark logs a batch in `commits` when it has ended. Without the logs it is the last one that
-        all processors have reported.
-        """
-        if not self.temporary:
-            return self._logged("commits")
-        return max((b for b, n in self._reported(query).items() if n == processors), default=None)
-
-    def last_begun(self, query: str) -> int:
-        """The last batch that may have begun: Spark logs a batch in `offsets` before it runs it."""
-        if self.temporary:
-            return 1 + max(self._reported(query), default=-1)
-        return self._logged("offsets") or 0
-
-    def next_free(self, query: str, seconds: float) -> int:
-        """The first batch that will not have begun even after so many seconds.
-
-        A batch takes as long as the shortest of the last ones.
-        """
-        times: dict[int, float] = {}
-        for name, when in self._names(query).items():
-            batch = int(name.partition("-")[0])
-            times[batch] = max(when, times.get(batch, when))
-        batches = sorted(times)[-_TIMED:]
-        last = zip(batches, sorted(times[batch] for batch in batches), strict=True)
-        # Batches in which no processor ran are not reported.
-        apart = min(((t - s) / (b - a) for (a, s), (b, t) in pairwise(last)), default=1.0)
-        within = math.ceil(seconds / max(apart, 1e-3))
-        listed = AHEAD if self.remote else 0  # tasks have listed the tables so far ahead
-        return self.last_begun(query) + 1 + min(within, _MOST_AHEAD) + listed
-
-    def times(self, query: str, batch: int) -> tuple[float, float]:
-        """When a batch began, in seconds since 1970, and how long it took; 0 is unknown.
-
-        Without Spark's logs, it is when the last processor reported.
-        """
-        if not self.temporary:
-            return batch_times(store_at(self.checkpoint), batch)
-        begin = f"{batch}-"
-        written = [when for name, when in self._names(query).items() if name.startswith(begin)]
-        return max(written, default=0.0), 0.0
-
-    def _logged(self, log: str) -> int | None:
-        """The last batch in one of Spark's logs."""
-        try:
-            names = store_at(self.checkpoint).names(log, files=False)
-        except OSError:
-            return None
-        return max((int(name) for name in names if name.isdecimal()), default=None)
+    def reports(self, query: str) -> QueryReports:
+        """What the processors of a query report, by the query's id."""
+        return QueryReports(self.folder, query, self.kept, self.temporary)
 
     def newest_query(self) -> str | None:
         """The id of the query that has reported last, if any has."""
@@ -361,17 +198,6 @@ class Control:
             return None
         return max(times, key=lambda name: times[name], default=None)
 
-    def knows(self, query: str) -> bool:
-        """Whether a query has reported here."""
-        return bool(self._names(query)) if self.remote else self._has_reports(query)
-
-    def _has_reports(self, query: str) -> bool:
-        try:
-            with folder_below(Path(self.folder), _reports(query)):
-                return True
-        except (OSError, ValueError):
-            return False
-
     # -- the store
 
     @property
@@ -384,13 +210,6 @@ class Control:
             return request()
         asked = requests().ask(request)
         return asked.result() if asked.done() else None
-
-    def _later(self, request: Callable[[], None]) -> None:
-        """Write something; if the store is remote and slow, after the batch has gone on."""
-        if self.remote:
-            requests().post(request)
-        else:
-            request()
 
     # -- where partition groups are
 
@@ -460,11 +279,11 @@ class Control:
     # -- decisions
 
     @property
-    def decisions(self) -> EpochFiles:
+    def epochs(self) -> EpochFiles:
         """What the driver has decided."""
         return EpochFiles(store_at(self.folder, _EPOCHS))
 
-    def decided(self, query: Query) -> tuple[Epoch | None, list[str]]:
+    def newest_epoch(self, query: Query) -> tuple[Epoch | None, list[str]]:
         """The newest epoch that can be read, and what is wrong with those that are newer.
 
         In a temporary folder it counts only if nobody else could have written it. Of a remote store
@@ -473,30 +292,20 @@ class Control:
         if self.temporary and not is_private(Path(self.folder)):
             return None, []
         if not self.remote:
-            return self.decisions.look(query)
-        self._learn()
+            return self.epochs.newest(query)
+        self._take_answer()
         if self.folder not in _ASKED:
-            _ASKED[self.folder] = requests().ask(lambda: self.decisions.look(query))
-            self._learn()
+            _ASKED[self.folder] = requests().ask(lambda: self.epochs.newest(query))
+            self._take_answer()
         return _KNOWN.get(self.folder, (None, []))
 
-    def _learn(self) -> None:
-        """Take the answer that has come, whenever it was asked for."""
+    def _take_answer(self) -> None:
+        """Keep the answer of the store, whenever it was asked for."""
         asked = _ASKED.get(self.folder)
         if asked is not None and asked.done():
             del _ASKED[self.folder]
             if asked.exception() is None:
                 _KNOWN[self.folder] = asked.result()
-
-    def epoch(self, query: Query) -> Epoch | None:
-        """The newest epoch that can be read."""
-        return self.decided(query)[0]
-
-    def decide(
-        self, plan: Node | None, strategy: Strategy | Literal["auto"], after: int = 0
-    ) -> Epoch:
-        """Add an epoch."""
-        return self.decisions.add(plan, strategy, after)
 
 
 def controls_in(checkpoint: Path, having: str = "reports") -> list[Control]:

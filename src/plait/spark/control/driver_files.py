@@ -1,22 +1,21 @@
-"""The files that the clerk of a join writes, for those who read them."""
+"""The files that the driver writes for readers outside: the question, the history, the sink."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from plait.node.reports.history import Past, past_of
 from plait.node.reports.question import Question
-from plait.spark.control.directory import Control
 from plait.spark.control.joins import RegisteredJoin
+from plait.spark.control.report_files import QueryReports
 
 QUESTION, HISTORY, SINK = "question.json", "history.jsonl", "sink.json"
 
 
-def batch_record(control: Control, query: str, batch: int) -> Past | None:
-    """What remains of a batch of which there are reports."""
-    reports = control.reports(query, batch)
-    if not reports:
-        return None
-    at, took = control.times(query, batch)
-    return past_of(batch, reports, at, took)
+def batch_records(reports: QueryReports, batches: Iterable[int]) -> list[Past]:
+    """Make the lines of the history for those batches that have reports."""
+    reported = ((batch, found) for batch in batches if (found := reports.of(batch)))
+    return [past_of(batch, found, *reports.times(batch)) for batch, found in reported]
 
 
 def question_of(join: RegisteredJoin) -> Question:

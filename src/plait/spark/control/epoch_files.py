@@ -31,7 +31,7 @@ class EpochFiles:
 
     store: FileStore
 
-    def look(self, query: Query) -> tuple[Epoch | None, list[str]]:
+    def newest(self, query: Query) -> tuple[Epoch | None, list[str]]:
         """The newest epoch that can be read, and what is wrong with those that are newer."""
         skipped: list[str] = []
         try:

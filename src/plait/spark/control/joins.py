@@ -64,7 +64,7 @@ def register(join: RegisteredJoin) -> None:
 
 def joins_of(query: str) -> list[RegisteredJoin]:
     """The joins that have reported for a query, by its id, the last one made first."""
-    return [join for join in reversed(_REGISTERED) if join.control.knows(query)]
+    return [join for join in reversed(_REGISTERED) if join.control.reports(query).exist()]
 
 
 def registered_names() -> list[str]:
@@ -104,7 +104,8 @@ def pin(join: RegisteredJoin, query: str, plan: Given, strategy: Strategy | Lite
             remedy="give a tree of joins, or start the query with this router",
         )
     check_request(join.query, wanted, wanted, strategy, "any")
-    return join.control.decide(wanted, strategy, join.control.followed(query)).number
+    followed = join.control.reports(query).newest_epoch()
+    return join.control.epochs.add(wanted, strategy, followed).number
 
 
 def release(query: StreamingQuery, *, name: str | None = None) -> int:
@@ -115,7 +116,8 @@ def release(query: StreamingQuery, *, name: str | None = None) -> int:
 
 def unpin(join: RegisteredJoin, query: str) -> int:
     """Add an epoch that lets processors choose their plans again; the epoch's number."""
-    return join.control.decide(None, "auto", join.control.followed(query)).number
+    followed = join.control.reports(query).newest_epoch()
+    return join.control.epochs.add(None, "auto", followed).number
 
 
 def running(query: StreamingQuery, name: str | None, so: str) -> RegisteredJoin:

@@ -44,8 +44,9 @@ def progress(query: StreamingQuery, name: str | None = None) -> Progress:
     if not any(reports for _, reports, _ in batches):
         _check_join(query, events, name)
         for join in joins[:1]:
-            for number in join.control.batches(str(query.id))[-1:]:
-                batches.append((number, join.control.reports(str(query.id), number), {}))
+            reports_here = join.control.reports(str(query.id))
+            for number in reports_here.batches()[-1:]:
+                batches.append((number, reports_here.of(number), {}))
     last = max((number for number, reports, _ in batches if reports), default=0)
     found = put_together(batches, [*notes, *((last, note) for note in _remarks(joins))])
     if not joins:
@@ -130,7 +131,7 @@ def _reports(event: Any, name: str | None) -> tuple[list[Report], list[str]]:
     join = find_join(str(event.id), name)
     if join is None:
         return [], []
-    return join.control.read_reports(str(event.id), event.batchId)
+    return join.control.reports(str(event.id)).read(event.batchId)
 
 
 class ProgressListener(StreamingQueryListener):

@@ -1,4 +1,4 @@
-"""When Spark began the batches of a query and how long they took, from its logs in the checkpoint.
+"""Read the logs of batches that Spark keeps in a checkpoint: which have begun, ended, and when.
 
 Spark writes `offsets/N` with the time before it runs a batch, and `commits/N` when it has ended.
 It keeps those of the last hundred.
@@ -28,3 +28,12 @@ def batch_times(checkpoint: FileStore, batch: int) -> tuple[float, float]:
     except OSError:
         return began, 0.0
     return began, max(0.0, ended - began)
+
+
+def last_logged(checkpoint: FileStore, log: str) -> int | None:
+    """The last batch in one of Spark's logs, `offsets` or `commits`."""
+    try:
+        names = checkpoint.names(log, files=False)
+    except OSError:
+        return None
+    return max((int(name) for name in names if name.isdecimal()), default=None)

@@ -190,7 +190,7 @@ class JoinOperator(StatefulProcessor):
         del timerValues
         number = self._numbers[int(key[0])]
         batch = batch_of_packets(_packets(number, rows), self._processor.setup.query)
-        epoch, notes = self._control.decided(self._processor.setup.query)
+        epoch, notes = self._control.newest_epoch(self._processor.setup.query)
         context, spark_batch = TaskContext.get(), batch_number()
         told = Told(
             uuid.uuid4().hex,
@@ -232,7 +232,7 @@ class JoinOperator(StatefulProcessor):
         except OSError as error:
             task.not_written("event logs", _refused("events", control, error))
         try:
-            control.write_report(query, batch, report)
+            control.reports(query).write(batch, report)
         except OSError as error:
             task.not_written("reports", _refused("reports", control, error))
 

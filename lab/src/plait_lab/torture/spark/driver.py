@@ -300,7 +300,7 @@ class Mover:
                 return
             moves = Moves(join.routing, join.control, str(query.id), writing=_WRITING)
             active = sorted(join.active or range(join.routing.processors))
-            self._move(moves, join.control.last_begun(str(query.id)), active)
+            self._move(moves, join.control.reports(str(query.id)).last_begun(), active)
         except (PlaitError, PySparkException, OSError):
             return  # it has not reported yet, or has just ended, or its disk is full
 

@@ -32,6 +32,7 @@ from plait.node.reports.report import Report
 from plait.node.task import Processor
 from plait.spark.arena.engines import Arena
 from plait.spark.control.directory import Control
+from plait.spark.control.report_files import QueryReports
 from plait.spark.control.routing_tables import RoutingTables, TransferFiles
 from plait.spark.io import write_delta as delta
 from plait.spark.io.delta_parts import PartWriter, TablePart
@@ -151,6 +152,16 @@ class MortalTransfers(TransferFiles):
         return TransferFiles.read(self, move, sender, batch)
 
 
+class MortalReports(QueryReports):
+    """Dies around what it writes."""
+
+    def write(self, batch: int, report: Report) -> None:
+        """Before and after the report is there."""
+        with publishes("report-unpublished"):
+            QueryReports.write(self, batch, report)
+        obey("report-published")
+
+
 class MortalControl(Control):
     """Dies around what it reports."""
 
@@ -159,11 +170,9 @@ class MortalControl(Control):
         """Groups on their way."""
         return MortalTransfers(super().transfers.store)
 
-    def write_report(self, query: str, batch: int, report: Report) -> None:
-        """Before and after the report is there."""
-        with publishes("report-unpublished"):
-            Control.write_report(self, query, batch, report)
-        obey("report-published")
+    def reports(self, query: str) -> QueryReports:
+        """The reports of a query."""
+        return MortalReports(self.folder, query, self.kept, self.temporary)
 
 
 class MortalArena(Arena):
