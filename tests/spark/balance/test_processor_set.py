@@ -10,7 +10,6 @@ import pytest
 from plait.errors import CheckpointDamaged
 from plait.groups.routing.table import initial
 from plait.spark.balance.processor_set import (
-    ProcessorSet,
     assign_processors,
     processors_to_start,
     request_partitions,
@@ -46,7 +45,7 @@ def test_every_partition_has_one_processor_and_no_number_changes(seed: int) -> N
         keys = every
 
 
-def test_without_a_wish_all_is_as_it_began(control: Control) -> None:
+def test_without_a_request_all_is_as_it_began(control: Control) -> None:
     assert processors_to_start(control, BEGAN, KEYS) is None
     assert control.tables.newest() is None
 
@@ -95,7 +94,3 @@ def test_what_cannot_be_read_is_refused(control: Control, text: str) -> None:
     Path(control.folder, "partitions.json").write_text(text)
     with pytest.raises(CheckpointDamaged, match=r"partitions\.json cannot be read"):
         requested_partitions(control)
-
-
-def test_plain_data_and_back() -> None:
-    assert ProcessorSet.of({"keys": [0, 2], "active": [1]}) == ProcessorSet((0, 2), (1,))

@@ -18,7 +18,7 @@ from plait.groups.routing.table import Table
 from plait.spark.balance.moves import Moves
 from plait.spark.control import directory as control_module
 from plait.spark.control import locks, report_files
-from plait.spark.control.background_requests import Requests
+from plait.spark.control.background_requests import BackgroundRequests
 from plait.spark.control.cached_tables import CachedTables
 from plait.spark.control.directory import Control
 from plait.spark.control.locks import lock_on
@@ -30,7 +30,7 @@ BASE = "bucket/check/plait/join"
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryStore]:
-    own = Requests(5.0, pauses=[0.0])
+    own = BackgroundRequests(5.0, pauses=[0.0])
     for module in (control_module, report_files):
         monkeypatch.setattr(module, "requests", lambda: own)
     for name in ("_PLACED", "_ASKED", "_KNOWN", "_TABLES"):

@@ -32,10 +32,10 @@ def test_a_change_waits_for_somebody_to_agree(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     (tmp_path / "commits" / "0").touch()
     (tmp_path / "metadata").write_text("{}")
-    (found, wish) = refused_changes(str(tmp_path))["join"]
-    assert wish.code == code_of(STORED, ASKED) and not is_agreed(found, wish)
-    agree(found, wish)
-    assert is_agreed(found, wish) and agreed(control, STORED, ASKED, None) == STORED
+    (found, change) = refused_changes(str(tmp_path))["join"]
+    assert change.code == code_of(STORED, ASKED) and not is_agreed(found, change)
+    agree(found, change)
+    assert is_agreed(found, change) and agreed(control, STORED, ASKED, None) == STORED
 
 
 def test_in_an_object_store_the_code_agrees(

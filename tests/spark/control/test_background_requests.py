@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from plait.spark.control.background_requests import Requests
+from plait.spark.control.background_requests import BackgroundRequests
 
 
 def test_a_healthy_store_answers_at_once() -> None:
-    here, written = Requests(60.0), list[int]()
+    here, written = BackgroundRequests(60.0), list[int]()
     assert here.ask(lambda: 7).result(0) == 7
     here.post(lambda: written.append(1))
     assert written == [1]
@@ -21,7 +21,7 @@ def test_a_healthy_store_answers_at_once() -> None:
 
 
 def test_nobody_waits_while_an_earlier_request_is_under_way() -> None:
-    here, gate, done = Requests(0.01), threading.Event(), list[int]()
+    here, gate, done = BackgroundRequests(0.01), threading.Event(), list[int]()
     first = here.ask(gate.wait)
     assert not first.done()
     patient = here._patience
@@ -50,13 +50,13 @@ def failing(times: int, then: Callable[[], None]) -> Callable[[], None]:
 
 
 def test_what_cannot_be_written_is_tried_again() -> None:
-    here, written = Requests(60.0, pauses=[0.0] * 3), list[int]()
+    here, written = BackgroundRequests(60.0, pauses=[0.0] * 3), list[int]()
     here.post(failing(3, lambda: written.append(1)))
     assert written == [1]
 
 
 def test_what_is_given_up_is_told_even_if_later() -> None:
-    here = Requests(60.0, pauses=[0.0])
+    here = BackgroundRequests(60.0, pauses=[0.0])
     with pytest.raises(OSError, match="503: slow down"):
         here.post(failing(2, lambda: None))
     gate = threading.Event()
@@ -74,7 +74,7 @@ def test_what_is_given_up_is_told_even_if_later() -> None:
 
 
 def test_only_so_many_wait() -> None:
-    here, gate = Requests(0.01, most=2), threading.Event()
+    here, gate = BackgroundRequests(0.01, most=2), threading.Event()
     here.ask(gate.wait)
     found = [here.ask(lambda: 1) for _ in range(4)]
     refused = [f for f in found if f.done()]

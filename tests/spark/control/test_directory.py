@@ -77,7 +77,7 @@ def test_damaged_reports_are_told_and_left_out(tmp_path: Path) -> None:
     (folder / "3-x.json").write_text("a stray one")
     found, notes = here.reports("q").read(3)
     assert [r.processor for r in found] == [0]
-    said = ["no JSON", "no text", "is a copy of another one", "field 'batch' is a str"]
+    said = ["no JSON", "no text", "is a copy of another one", "batch cannot be 'four'"]
     for note, part in zip(notes, said, strict=True):
         assert part in note
     assert here.reports("q").of(3) == found

@@ -16,7 +16,7 @@ from plait.node.reports.report import Report
 from plait.plan.jtree import mjoin
 from plait.spark.control import directory as control_module
 from plait.spark.control import report_files
-from plait.spark.control.background_requests import Requests
+from plait.spark.control.background_requests import BackgroundRequests
 from plait.spark.control.directory import Control
 from plait.testing.examples import clique
 
@@ -27,7 +27,7 @@ BASE = "bucket/check/plait/join"
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryStore]:
     """Nothing is remembered from other tests, and requests have a thread of their own."""
-    own = Requests(5.0, pauses=[0.0])
+    own = BackgroundRequests(5.0, pauses=[0.0])
     for module in (control_module, report_files):
         monkeypatch.setattr(module, "requests", lambda: own)
     for name in ("_PLACED", "_ASKED", "_KNOWN"):
@@ -93,7 +93,7 @@ def test_old_reports_go_many_at_a_time(store: MemoryStore) -> None:
 def test_a_store_that_is_away_delays_nothing_but_what_it_is_told(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = Requests(0.01, pauses=[0.0])
+    slow = BackgroundRequests(0.01, pauses=[0.0])
     for module in (control_module, report_files):
         monkeypatch.setattr(module, "requests", lambda: slow)
     here = control()

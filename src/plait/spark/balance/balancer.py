@@ -67,12 +67,12 @@ class Balancer:
         self._sent: dict[int, tuple[int, int]] = {}
         """Rows and bytes that were exported for each move so far."""
         self._took: dict[int, float] = {}
-        """Seconds that taking rows in took, of each move, at the slowest receiver."""
+        """Seconds that the slowest receiver of each move took to import rows."""
         asked = None if policy is None else policy.active
         held = {p for place in table.places for p in place}
         every = range(processors) if join.active is None else join.active
         self._active = set(every) if asked is None else held
-        """Who takes part: all, or, where their number is given, those that hold groups now."""
+        """The processors that take part: all; if their number is given, those that hold groups."""
         ended = self._moves.ended
         self.done = -1 if ended is None else ended
         """The last batch that was processed; those of an earlier run are not."""
@@ -97,7 +97,7 @@ class Balancer:
             reports = found or reports  # in some batches no processor runs
         self.done = ended
         table = self._moves.advance(reports)
-        self._tell(table)
+        self._end_moves(table)
         if self._decides and self._looks.span >= self._setting.window / _LOOKS:
             self._decide(table)
 
@@ -111,42 +111,42 @@ class Balancer:
                 seconds = float(answer["seconds"])
                 self._took[answer["move"]] = max(seconds, self._took.get(answer["move"], 0.0))
 
-    def _tell(self, table: Table) -> None:
-        """Tell the manager which moves have ended, once a batch has gone by the new table."""
+    def _end_moves(self, table: Table) -> None:
+        """Tell the manager which moves have ended, once a batch was routed by the new table."""
         if self.done < table.since:
             return
         under_way = {move.number for move in table.under_way}
         for asked in [m for m in self._manager.moves if m.number not in under_way]:
             done = all(table.places[g] == asked.receivers for g in asked.groups)
-            why = "" if done else "what was exported could not be read, or it was called off"
+            why = "" if done else "the export could not be read, or the move was called off"
             rows, size = self._sent.pop(asked.number, (0, 0))
             took = self._took.pop(asked.number, None)
             now = self._looks.time
-            self._managed(
+            self._manage(
                 MoveEnded(asked.number, now, done, why, nbytes=size, rows=rows, recomputed=took)
             )
 
     def _decide(self, table: Table) -> None:
         look = self._looks.look(table, self._active)
         self._manager = replace(self._manager, number=table.last + 1)
-        wish = None if look is None else self._managed(look)
-        if wish is None:
+        decision = None if look is None else self._manage(look)
+        if decision is None:
             return
-        self._active = (self._active | set(wish.join)) - set(wish.leave)
-        if not wish.moves:
+        self._active = (self._active | set(decision.join)) - set(decision.leave)
+        if not decision.moves:
             return
-        for reason in wish.reasons:
+        for reason in decision.reasons:
             LOG.info("after batch %d: %s", self.done, reason)
         try:
-            self._moves.change(begin=wish.moves)
+            self._moves.change(begin=decision.moves)
         except MoveError as error:  # somebody else has moved groups meanwhile
-            for asked in wish.moves:
-                self._managed(MoveEnded(asked.number, self._looks.time, False, str(error)))
+            for asked in decision.moves:
+                self._manage(MoveEnded(asked.number, self._looks.time, False, str(error)))
 
-    def _managed(self, told: Look | MoveEnded) -> Balance | None:
-        self._manager, wish, events = manage(self._setting, self._manager, told)
+    def _manage(self, event: Look | MoveEnded) -> Balance | None:
+        self._manager, decision, events = manage(self._setting, self._manager, event)
         self._join.control.write_balance(events, self.done)
-        return wish
+        return decision
 
 
 class BalanceTask:

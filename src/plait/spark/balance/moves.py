@@ -1,4 +1,4 @@
-"""Moves of partition groups in a running query, seen from the driver.
+"""Carry out moves of partition groups in a running query, from the driver.
 
 *Correct output.* A move that was begun ends when the protocol allows it, by what processors report:
 by PTLB when the sender has nothing old left, by MSLB when every receiver can read what it gets.
@@ -79,7 +79,7 @@ class Moves:
         protocol: Protocol = "MSLB",
         spread: int | None = None,
     ) -> Move:
-        """Begin to move groups from where they are; what makes no sense is a MoveError."""
+        """Begin to move groups from where they are; MoveError if that is impossible."""
         chosen, to = tuple(groups), tuple(receivers)
         while True:
             table = self.table
@@ -89,7 +89,7 @@ class Moves:
             try:
                 self.change(begin=[move])
             except TableTaken:
-                continue  # the manager beside the query has written one: go by that
+                continue  # the balancer has written one meanwhile
             return move
 
     def change(

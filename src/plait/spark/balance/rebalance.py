@@ -1,8 +1,8 @@
-"""Another number of processors for a query that has stopped.
+"""Change the number of processors of a stopped query.
 
 Spark keeps the number of state partitions for the life of a checkpoint, but it can divide the state
 of a stopped query anew, as one more batch without rows. What processors there are then, and which
-groups move, is decided when the query is started again: see `rebalanced`.
+groups move, is decided when the query is started again: see `processor_set`.
 
 The file sink keeps a log of its batches, and neither reads nor continues one that has a gap. So the
 batch without rows is added to it.
@@ -65,7 +65,7 @@ class _Batch(NamedTuple):
 def rebalance(
     session: SparkSession, checkpoint: str, processors: int, output: Path | None
 ) -> tuple[int, int]:
-    """Let a stopped query go on with so many processors; how many there were, and the last batch.
+    """Give a stopped query another number of processors; returns the old number and the last batch.
 
     `output` is the folder that it writes to, if it writes files with Spark's own sink. What is
     refused changes nothing. One that was interrupted is finished first.
@@ -136,7 +136,7 @@ def checked_place(checkpoint: str) -> Path:
 
 @contextmanager
 def _held(controls: list[Control]) -> Iterator[None]:
-    """While no query moves groups there."""
+    """Hold the locks of a checkpoint, so that no query moves groups there."""
     with ExitStack() as stack:
         for control in controls:
             THREAD.stop(control.folder)  # of a query that this process has stopped
@@ -186,7 +186,7 @@ def _newest(log: Path) -> int:
 
 
 def _partitions(path: Path, batch: int) -> int:
-    """How many partitions the state has in a batch that was begun."""
+    """The number of partitions that the state has in a batch that was begun."""
     lines = (path / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
     return int(json.loads(lines[1])["conf"][SETTING])
 
@@ -286,7 +286,7 @@ def _check_output(output: Path, last: int) -> None:
 
 @contextmanager
 def _interval(session: SparkSession, path: Path) -> Iterator[None]:
-    """While the session compacts logs as often as that of the query: it decides on their names."""
+    """Let the session compact logs as often as the query's does: that decides their names."""
     before = session.conf.get(INTERVAL) or ""
     for control in controls_in(path, SINK):
         told = unsealed(Path(control.folder, SINK).read_text(encoding="utf-8"))

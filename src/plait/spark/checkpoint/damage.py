@@ -1,4 +1,4 @@
-"""Which file of a checkpoint is damaged: found out by reading the files, not by running the query.
+"""Find the damaged file of a checkpoint by reading its files, without running the query.
 
 Spark notices most damage, but says it in the words of whatever failed first: a parser of numbers,
 a decompressor, a checksum. So the files are read once more here, as far as their format is plain:

@@ -1,8 +1,8 @@
-"""Looking at a checkpoint before a query starts with it.
+"""Read the contracts and headers in a checkpoint before a query starts with it.
 
-Processors check their contract when the query runs, whatever happens; but then the query has been
-started, and the error comes from a task. Where the location is known beforehand, the same is found
-out here, with Spark's own readers of state.
+Processors check their contract in every run, but then the error comes from a task of a query that
+has started. Where the location is known beforehand, the same is checked here, with Spark's own
+readers of state.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def stored_headers(session: SparkSession, location: str, contract: str) -> list[Header]:
-    """What the processors with this contract knew after the last batch."""
+    """The headers of the processors with this contract after the last batch."""
     found = []
     with readable(location) as place:
         for number in _join_operators(session, place):

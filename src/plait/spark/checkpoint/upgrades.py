@@ -1,8 +1,8 @@
-"""Agreeing that a query goes on from its checkpoint with another question.
+"""Let a query go on from its checkpoint with a changed question, once somebody has agreed.
 
-`to_df` refuses a question that has changed, and says what the change would mean and what it is
-called: its code. It goes on once somebody has agreed to this very change, by `plait upgrade` on the
-command line or by the code in `to_df(upgrade=...)`. Any other change is refused again.
+`to_df` refuses a changed question, says what the change would mean, and names it by a code. The
+query goes on once somebody has agreed to this very change, by `plait upgrade` on the command line
+or by the code in `to_df(upgrade=...)`. Any other change is refused again.
 
     asked.json       the change that was refused last, part by part
     upgrade.json     the code of the change that was agreed to
@@ -10,16 +10,11 @@ command line or by the code in `to_df(upgrade=...)`. Any other change is refused
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from plait.errors import CheckpointDamaged, CheckpointMismatch, PlaitError
-from plait.machine.regular import read_below
-from plait.machine.sealed import sealed, unsealed
-from plait.machine.stores import LARGEST
+from plait.errors import CheckpointMismatch, PlaitError
 from plait.node.durable.contract import Contract
 from plait.node.durable.upgrade import (
     GOES_ON,
@@ -34,11 +29,12 @@ from plait.spark.checkpoint.stored_state import is_checkpoint
 from plait.spark.control.directory import Control, controls_in
 
 _ASKED, _AGREED = "asked.json", "upgrade.json"
+_REMOVE = "remove it: it is about a change of the question that can be asked again"
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedChange:
-    """A question that was put to a checkpoint and was refused."""
+    """A changed question that was refused, part by part."""
 
     code: str
     changes: tuple[QuestionChange, ...]
@@ -49,26 +45,33 @@ class RefusedChange:
         return any(change.verdict == REFUSED for change in self.changes)
 
 
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The code of a change that somebody has agreed to."""
+
+    code: str
+
+
 def agreed(control: Control, stored: str, asked: Contract, code: str | None) -> str | None:
     """The contract to go on from with another question; None if the question is the same.
 
     Raises CheckpointMismatch if nobody has agreed to it.
     """
     found = changes(stored, asked)
-    if all(change.verdict == GOES_ON for change in found):
+    if all(part.verdict == GOES_ON for part in found):
         check_contract(stored, asked)
         return None
-    wish = RefusedChange(code_of(stored, asked), tuple(found))
-    if not wish.refused and wish.code in (code, _read(control, _AGREED).get("code")):
+    change = RefusedChange(code_of(stored, asked), tuple(found))
+    if not change.refused and (change.code == code or is_agreed(control, change)):
         return stored
-    remedies = [f"to_df(..., upgrade={wish.code!r})"]
+    remedies = [f"to_df(..., upgrade={change.code!r})"]
     if not (control.temporary or control.remote):
         with suppress(OSError, PlaitError):  # then there is no more than the error
-            control.keep(_ASKED, _to_json(wish))
+            control.keep(_ASKED, change)
             remedies.insert(0, f"plait upgrade {Path(control.folder).parents[1]}")
-    if wish.refused:
+    if change.refused:
         check_contract(stored, asked)
-    listed = "; ".join(f"{change}: {change.answer}" for change in found)
+    listed = "; ".join(f"{part}: {part.answer}" for part in found)
     raise CheckpointMismatch(
         f"the question has changed since the checkpoint was written: {listed}",
         remedy=f"to go on with it from the next batch on: {', or '.join(remedies)}",
@@ -88,7 +91,11 @@ def refused_changes(checkpoint: str) -> dict[str, tuple[Control, RefusedChange]]
             f"{path} is not the checkpoint of a query that has run",
             remedy="name its checkpointLocation",
         )
-    found = {Path(c.folder).name: (c, _wish(c)) for c in controls_in(path, _ASKED)}
+    found = {
+        Path(control.folder).name: (control, change)
+        for control in controls_in(path, _ASKED)
+        if (change := control.kept_value(_ASKED, RefusedChange, _REMOVE)) is not None
+    }
     if not found:
         raise CheckpointMismatch(
             f"no question that has changed was put to {path}",
@@ -97,43 +104,14 @@ def refused_changes(checkpoint: str) -> dict[str, tuple[Control, RefusedChange]]
     return found
 
 
-def _wish(control: Control) -> RefusedChange:
-    given = _read(control, _ASKED)
-    try:
-        listed = [QuestionChange(*map(str, change)) for change in given["changes"]]
-        return RefusedChange(str(given["code"]), tuple(listed))
-    except (KeyError, TypeError) as error:
-        raise _damaged(Path(control.folder, _ASKED), error) from error
-
-
-def agree(control: Control, wish: RefusedChange) -> None:
+def agree(control: Control, change: RefusedChange) -> None:
     """Agree to a change."""
-    control.keep(_AGREED, sealed({"code": wish.code}))
+    control.keep(_AGREED, Agreement(change.code))
 
 
-def is_agreed(control: Control, wish: RefusedChange) -> bool:
+def is_agreed(control: Control, change: RefusedChange) -> bool:
     """Whether somebody has agreed to this change."""
-    return _read(control, _AGREED).get("code") == wish.code
-
-
-def _to_json(wish: RefusedChange) -> str:
-    return sealed({"code": wish.code, "changes": [list(change) for change in wish.changes]})
-
-
-def _read(control: Control, name: str) -> Mapping[str, Any]:
     if control.remote:  # there the code is given to `to_df`
-        return {}
-    path = Path(control.folder, name)
-    try:
-        return unsealed(read_below(path.parent, path.name, LARGEST).decode("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except (OSError, ValueError, PlaitError) as error:
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: Path, error: BaseException) -> CheckpointDamaged:
-    return CheckpointDamaged(
-        f"{path} cannot be read: {str(error).partition(';')[0]}",
-        remedy="remove it: it is about a change of the question that can be asked again",
-    )
+        return False
+    found = control.kept_value(_AGREED, Agreement, _REMOVE)
+    return found is not None and found.code == change.code

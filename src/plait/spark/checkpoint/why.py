@@ -1,4 +1,4 @@
-"""Why a query on Spark failed, as one of Plait's errors.
+"""Explain why a query on Spark failed, as one of Plait's errors.
 
 An error in a task reaches the user inside Spark's exception, below Java's stack traces. `why`
 takes it out again, and knows those failures of Spark itself whose cause is not in their text.

@@ -1,12 +1,12 @@
-"""Asking a store without waiting for it: what it does not answer soon, it answers later.
+"""Ask a remote store in a background thread, so that a slow store does not hold up a batch.
 
-*Correct output.* Results never depend on an answer: they are reports and decisions about plans.
+*Correct output.* Results never depend on an answer: requests carry reports and decisions about
+plans.
 
-*Invariants.* Requests are made in a thread of the Python worker, one after the other, so what was
-asked later is answered later. Whoever asks waits for a moment, in which a healthy store has
-answered long since, and then goes on. While an earlier request is still under way, nobody waits at
-all. So a store that is away costs a batch that moment once, not in every batch. Only so many
-requests wait; beyond that, new ones are refused.
+*Invariants.* Requests are made in a thread of the Python worker, in order. The caller waits for
+half a second, in which a healthy store has long answered, and then goes on without the answer.
+While an earlier request is under way, nobody waits at all. So a store that is away costs that time
+once, not in every batch. The queue is bounded; when it is full, new requests are refused.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds after which something that could not be written is tried again."""
 
 
-class Requests:
-    """Requests that are made in a thread of their own, in order."""
+class BackgroundRequests:
+    """A queue of requests, and the thread that makes them in order."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Requests:
         threading.Thread(target=self._run, name="plait-requests", daemon=True).start()
 
     def ask(self, request: Callable[[], Answer]) -> Future[Answer]:
-        """Make a request and wait for a moment; the answer may not be `done` then."""
+        """Make a request and wait briefly; the answer may not be `done` then."""
         late = self._last is not None and not self._last.done()
         found: Future[Answer] = Future()
         try:
@@ -64,12 +64,12 @@ class Requests:
         return found
 
     def leave(self, request: Callable[[], None]) -> None:
-        """Make a request when there is time; nobody waits for it or minds if it fails."""
+        """Make a request without waiting; its failure is ignored."""
         with suppress(queue.Full):
             self._waiting.put_nowait((request, Future()))
 
     def post(self, request: Callable[[], None]) -> None:
-        """Make a request until it works; OSError if it, or an earlier one, was given up."""
+        """Repeat a request until it works; OSError if it, or an earlier one, was given up."""
         self._posted.append(self.ask(lambda: self._again(request)))
         failed = [f.exception() for f in self._posted if f.done() and f.exception() is not None]
         self._posted = [f for f in self._posted if not f.done()]
@@ -95,6 +95,6 @@ class Requests:
 
 
 @cache
-def requests() -> Requests:
-    """Those of this process."""
-    return Requests()
+def requests() -> BackgroundRequests:
+    """The queue of this process."""
+    return BackgroundRequests()

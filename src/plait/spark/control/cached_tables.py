@@ -1,17 +1,17 @@
-"""The routing tables of a remote store, as far as the tasks of a process need them.
+"""Cache the routing tables of a remote store in each process that runs tasks.
 
 *Correct output.* `at(batch)` is the table that the batch is routed by, as `RoutingTables.at` says.
 
 *Invariants.* A table holds from a batch on that is more than `AHEAD` batches after the last one
-that had begun when the table was added; `Control.next_free` sees to that. So who lists the tables
-in batch b has seen all that hold up to batch b + AHEAD: one that is added later holds later. Tables
-never change while a query runs, so each is read once.
+that had begun when the table was added; `QueryReports.next_free` sees to that. So a process that
+lists the tables in batch b has seen all that hold up to batch b + AHEAD: one added later holds
+later. Tables never change while a query runs, so each is read once.
 
 *Cost.* One listing in AHEAD + 1 batches for each Python worker, and one read for each new table.
 
-*A store that is away.* Without the table, nobody knows where rows go, so the task waits for the
-store, for as long as Spark's own client would, and ends with an error then. The checkpoint is in
-the same store: Spark itself cannot log a batch while it is away, nor commit the state of one.
+*A store that is away.* Rows cannot be routed without the table. So the task waits for the store as
+long as Spark's own client would, and then fails. The checkpoint is in the same store: Spark itself
+cannot log a batch while it is away, nor commit its state.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(slots=True)
 class CachedTables:
-    """What a process knows of the tables in a store."""
+    """The tables of a store that a process has read."""
 
     tables: RoutingTables
     # Assumption: tables-come-late
@@ -49,7 +49,7 @@ class CachedTables:
     def at(self, batch: int) -> Table | None:
         """The table that a batch is routed by; None is the one that the checkpoint began with."""
         if batch > self._through:
-            numbers = self._patiently(self.tables.numbers)
+            numbers = self._retried(self.tables.numbers)
             # Those before the newest that holds are of the past.
             self._seen = {n: t for n, t in self._seen.items() if n in numbers}
             for number in numbers:
@@ -62,10 +62,10 @@ class CachedTables:
     def numbered(self, number: int) -> Table:
         """The table of this number."""
         if number not in self._seen:
-            self._seen[number] = self._patiently(lambda: self.tables.numbered(number))
+            self._seen[number] = self._retried(lambda: self.tables.numbered(number))
         return self._seen[number]
 
-    def _patiently(self, request: Callable[[], Answer]) -> Answer:
+    def _retried(self, request: Callable[[], Answer]) -> Answer:
         for pause in self.pauses:
             try:
                 return request()
@@ -73,7 +73,7 @@ class CachedTables:
                 if isinstance(error, CheckpointDamaged) and not isinstance(
                     error.__cause__, OSError
                 ):
-                    raise  # it was read, and is no table
+                    raise  # it was read, and is damaged
                 time.sleep(pause)
         try:
             return request()

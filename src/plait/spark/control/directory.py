@@ -1,4 +1,4 @@
-"""The control directory: what the driver decides while a query runs, and what processors report.
+"""The control directory of a join: what the driver decides, and what processors report.
 
     epochs/000001.json            a decision, immutable; see `epoch_files`
     reports/QUERY/17-0.json       what processor 0 did in batch 17; see `report_files`
@@ -35,13 +35,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from plait.adapt.events import Event
-from plait.errors import CheckpointMismatch, SourceError
+from plait.codec import from_plain, to_plain
+from plait.errors import CheckpointDamaged, CheckpointMismatch, PlaitError, SourceError
 from plait.groups.routing.table import Table
 from plait.machine.drafts import writing
 from plait.machine.names import file_name
 from plait.machine.private import is_private, make_private, remove_private
-from plait.machine.regular import folder_below, plain
-from plait.machine.stores import FileStore, RemoteStore, is_remote, store_at
+from plait.machine.regular import folder_below, plain, read_below
+from plait.machine.sealed import sealed, unsealed
+from plait.machine.stores import LARGEST, FileStore, RemoteStore, is_remote, store_at
 from plait.node.epochs import Epoch
 from plait.node.reports.event_log import event_lines, parsed_events, read_events, write_events
 from plait.node.reports.report import Report
@@ -75,7 +77,7 @@ _TABLES: dict[str, tuple[str, CachedTables]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A control directory."""
+    """A control directory, in a checkpoint or temporary."""
 
     folder: str
     shared: bool
@@ -161,10 +163,23 @@ class Control:
         """Write a file for who looks at a remote directory, when the store has time."""
         requests().leave(lambda: self._store.write(name, text.encode()))
 
-    def keep(self, name: str, text: str) -> None:
-        """Write a file of a local directory, whole and durably, or say what is in the way."""
+    def keep(self, name: str, value: object) -> None:
+        """Write a dataclass as a file of a local directory, whole and durably."""
         with writing(Path(self.folder, name)):
-            self._store.write(name, text.encode(), durable=True)
+            self._store.write(name, sealed(to_plain(value)).encode(), durable=True)
+
+    def kept_value(self, name: str, kind: type[Answer], remedy: str) -> Answer | None:
+        """Read what `keep` wrote; None if there is no such file."""
+        try:
+            raw = read_below(Path(self.folder), name, LARGEST)
+            return from_plain(kind, unsealed(raw.decode("utf-8")), any_version=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError, PlaitError) as error:
+            raise CheckpointDamaged(
+                f"{self.folder}/{name} cannot be read: {str(error).partition(';')[0]}",
+                remedy=remedy,
+            ) from error
 
     def write_events(self, report: Report, batch: int = 0) -> None:
         """Add what the adaptive loop did in a batch to its log, or nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from plait.node.reports.history import Past, past_of
 from plait.node.reports.question import Question
@@ -21,10 +22,9 @@ def batch_records(reports: QueryReports, batches: Iterable[int]) -> list[Past]:
 def question_of(join: RegisteredJoin) -> Question:
     """What a join was asked to do."""
     setting, routing = join.setting, join.routing
-    return Question(
-        join.query,
-        join.plan,
-        routing.processors,
-        None if routing.by is None else routing.table,
-        *(() if setting is None else (setting.policy, setting.budget, setting.costs)),
+    question = Question(
+        join.query, join.plan, routing.processors, None if routing.by is None else routing.table
     )
+    if setting is None:
+        return question
+    return replace(question, policy=setting.policy, budget=setting.budget, costs=setting.costs)

@@ -1,10 +1,9 @@
-"""The folder `epochs/` of a control directory: what the driver has decided, one file per epoch.
+"""Store the driver's decisions in the control directory, one file per epoch.
 
-Files appear whole and never change (`plait.machine.stores`). Everything else in the folder is not
-ours: backups of editors, checksums of Hadoop, directories and links are not looked at. A file that
-has the name of an epoch and cannot be read as one is skipped, and whoever looks is told; the query
-goes on with the newest epoch that can be read. That is sound because results do not depend on
-plans.
+Files appear whole and never change (`plait.machine.stores`). Other files are ignored: backups of
+editors, checksums of Hadoop, directories and links. A file with the name of an epoch that cannot
+be read as one is skipped and reported; the query goes on with the newest epoch that can be read.
+That is sound because results do not depend on plans.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from plait.query.query import Query
 
 @dataclass(frozen=True, slots=True)
 class EpochFiles:
-    """The epochs in a folder, which need not be there."""
+    """The epochs in a folder, which need not exist."""
 
     store: FileStore
 
@@ -51,10 +50,10 @@ class EpochFiles:
         return None, skipped
 
     def add(self, plan: Node | None, strategy: Strategy | Literal["auto"], after: int = 0) -> Epoch:
-        """Add an epoch; whoever comes second with the same number takes the next one.
+        """Add an epoch; of two writers with the same number, the second takes the next one.
 
-        Its number is also greater than `after`: what processors have followed elsewhere. They do
-        not need that, but people compare numbers.
+        Its number is also greater than `after`, the greatest that processors have followed. They
+        do not need that, but people compare numbers.
         """
         try:
             while True:
@@ -107,7 +106,7 @@ def _name(number: int) -> str:
 
 
 def _number(name: str) -> int:
-    """The number that a file's name tells, 0 if it is no name of an epoch."""
+    """The number in a file's name; 0 if it is not the name of an epoch."""
     stem = name.removesuffix(".json")
     return int(stem) if re.fullmatch("[0-9]+", stem) and _name(int(stem)) == name else 0
 

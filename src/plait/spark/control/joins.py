@@ -1,4 +1,4 @@
-"""The joins that this driver has made, and what can be asked of them while their query runs."""
+"""The joins of this driver, and changes of their plans while a query runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # whoever only reads needs neither Spark nor an engine
 
 @dataclass(frozen=True, slots=True)
 class RegisteredJoin:
-    """A join that this driver has made a DataFrame of."""
+    """A join that `to_df` has made a DataFrame of in this driver."""
 
     query: Query
     name: str | None
@@ -36,7 +36,7 @@ class RegisteredJoin:
     plan: str = ""
     """The plan that it begins with, as text."""
     setting: Setting | None = None
-    """By what its processors choose their plans; None: they keep the one they have."""
+    """How its processors choose their plans; None: they keep the one they have."""
     interval: int = 0
     """After how many batches the session's file sinks compact their logs; 0: unknown."""
 

@@ -1,4 +1,4 @@
-"""Locks on a control directory: of several processes, one does a thing."""
+"""Locks on a control directory, so that only one process writes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RENEWED = 20.0
 
 
 class Lock(Protocol):
-    """What one process can hold."""
+    """A lock that one process can hold."""
 
     def take(self) -> None:
         """Take it, or keep it; MoveError if another process has it."""

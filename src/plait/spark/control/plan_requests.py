@@ -3,8 +3,8 @@
     requests/ID.json    what somebody asks for; whoever asks writes it, the driver removes it
     answers/ID.json     what the driver says to it; the last ones are kept
 
-Files appear whole and never change. A request that nobody has answered for a while is out of date:
-the driver refuses it, so that a query that is started days later does not obey it.
+Files appear whole and never change. The driver refuses a request that is older than two minutes, so
+that a query that is started days later does not follow it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class PlanRequests:
-    """Those of one control directory, which need not be there."""
+    """The requests of one control directory, which need not exist."""
 
     control: Path
 
     def ask(self, request: PlanRequest) -> str:
-        """Write a request down; its name."""
+        """Write a request; returns its name."""
         name = os.urandom(16).hex()
         self._write(f"{_REQUESTS}/{name}.json", request.to_json())
         return name
 
     def waiting(self) -> list[tuple[str, PlanRequest | None]]:
-        """The requests that have no answer yet, the oldest first; None is one without meaning."""
+        """The requests without an answer, the oldest first; None is one that cannot be read."""
         found: list[tuple[float, str, PlanRequest | None]] = []
         for name, when in self._names(_REQUESTS).items():
             try:

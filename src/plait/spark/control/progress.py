@@ -1,4 +1,4 @@
-"""The progress of a query on Spark, from what Spark itself keeps and tells about it.
+"""Report the progress of a query on Spark, from Spark's own progress and Plait's reports.
 
 Spark's progress of the query, in `recentProgress` (the last hundred batches) or in the events that
 listeners get, says which batches were done; what processors reported of them is in the control
@@ -73,7 +73,7 @@ def _placement(join: RegisteredJoin, batches: list[tuple[int, list[Report]]]) ->
 
 
 def _remarks(joins: list[RegisteredJoin]) -> list[str]:
-    """What to know about the join that was found first."""
+    """Notes about the join that was found first."""
     endless = [s.name for join in joins[:1] for s in join.query.streams if s.unlimited]
     others = len({join.control.folder for join in joins}) - 1
     return [

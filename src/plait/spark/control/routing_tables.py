@@ -1,4 +1,4 @@
-"""Routing tables and groups on their way, in the control directory.
+"""Store routing tables, and partition groups on their way, in the control directory.
 
     tables/000001.json        a routing table, immutable, with the batch from which it holds
     transfer/3-0-2            what processor 0 exported for move 3 in the third batch of the move
@@ -41,11 +41,11 @@ class RoutingTables:
         return None
 
     def newest(self) -> Table | None:
-        """The last one that was added."""
+        """The table that was added last."""
         return next((self.numbered(number) for number in self.numbers()), None)
 
     def numbers(self) -> list[int]:
-        """Those of all tables, the newest first."""
+        """The numbers of all tables, the newest first."""
         found = map(_NAME.fullmatch, self.store.names(files=False))
         return sorted((int(match[1]) for match in found if match), reverse=True)
 
@@ -107,12 +107,12 @@ class TransferFiles:
         self.store.write(f"{move}-{sender}-{number}", raw, durable=True)
 
     def numbers(self, move: int, sender: int) -> list[int]:
-        """The numbers of those that are there."""
+        """The numbers of the files of a move that a sender has written."""
         found = (tuple(map(int, match.groups())) for match in self._matches())
         return [number for of, by, number in found if (of, by) == (move, sender)]
 
     def read(self, move: int, sender: int, number: int) -> bytes:
-        """One of them, or TransferDamaged."""
+        """Read one; TransferDamaged if that fails."""
         name = f"{move}-{sender}-{number}"
         try:
             return self.store.read(name, None)

@@ -58,8 +58,8 @@ def with_agreement(round_: Round, made: Callable[[], Any]) -> Any:
     except CheckpointMismatch:
         if not round_.phase():
             raise
-        for control, wish in refused_changes(str(round_.folder / "checkpoint")).values():
-            agree(control, wish)
+        for control, change in refused_changes(str(round_.folder / "checkpoint")).values():
+            agree(control, change)
         return made()
 
 
