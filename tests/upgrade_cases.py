@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from plait.api.question import Join
+from plait.api.join import Join
 
 SINCE, BATCHES = 2, 4
 """The first batch with the second question, and how many batches there are in all."""

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from plait import testing as testing
     from plait.adapt.events import Event as Event
     from plait.adapt.policy import PlanPolicy as PlanPolicy
-    from plait.api.question import Join as Join
-    from plait.api.question import Sql as Sql
-    from plait.api.question import join as join
-    from plait.api.question import sql as sql
+    from plait.api.join import Join as Join
+    from plait.api.join import join as join
     from plait.api.running import Running as Running
     from plait.api.running import attach as attach
+    from plait.api.sql import Sql as Sql
+    from plait.api.sql import sql as sql
     from plait.dashboard.server import Console as Console
     from plait.dashboard.serving import MetricsServer as MetricsServer
     from plait.groups.balance.policy import BalancePolicy as BalancePolicy
@@ -65,7 +65,7 @@ _PLACES = {
     "Console": "plait.dashboard.server",
     "Event": "plait.adapt.events",
     "Execution": "plait.local.run",
-    "Join": "plait.api.question",
+    "Join": "plait.api.join",
     "MetricsServer": "plait.dashboard.serving",
     "Migration": "plait.plan.migration",
     "Plan": "plait.plan.routed",
@@ -75,13 +75,13 @@ _PLACES = {
     "Query": "plait.query.query",
     "Results": "plait.local.run",
     "Running": "plait.api.running",
-    "Sql": "plait.api.question",
+    "Sql": "plait.api.sql",
     "attach": "plait.api.running",
     "errors": "plait.errors",
-    "join": "plait.api.question",
+    "join": "plait.api.join",
     "sites": "plait.sites",
     "spark": "plait.spark",
-    "sql": "plait.api.question",
+    "sql": "plait.api.sql",
     "testing": "plait.testing",
 }
 

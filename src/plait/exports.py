@@ -24,7 +24,7 @@ def lazy(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
     A name may also be that of a subpackage. A name that needs a package that is not installed is a
     function that says which extra of Plait to install.
 
-    >>> lazy("plait", {"join": "plait.api"})("join").__name__
+    >>> lazy("plait", {"join": "plait.api.join"})("join").__name__
     'join'
     """
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import plait
-from plait.api.question import Join
+from plait.api.join import Join
 from plait.errors import BudgetError, MemoryExceeded, NoQualifiedPlan, PlanError, PolicyError
 
 ROWS = 3_000

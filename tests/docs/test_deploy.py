@@ -55,7 +55,7 @@ def test_the_commands_run(tmp_path: Path) -> None:
     if find_spec("venv_pack") is not None:
         with tarfile.open(tmp_path / "environment.tar.gz") as packed:
             names = packed.getnames()
-        assert "bin/python" in names and any(n.endswith("plait/api/question.py") for n in names)
+        assert "bin/python" in names and any(n.endswith("plait/api/join.py") for n in names)
 
 
 def _feeds(home: Path) -> tuple[int, float]:

@@ -11,7 +11,7 @@ import pytest
 
 import plait
 from plait.adapt.policy import PlanPolicy
-from plait.api.question import Join
+from plait.api.join import Join
 from plait.local.host import LocalRun
 from plait.plan.jtree import parse_shape
 from plait.query.bounds import global_window

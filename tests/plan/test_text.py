@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
-from plait.api.question import Sql
+from plait.api.sql import Sql
 from plait.cli import main
 from plait.errors import MigrationError, PlaitError, PlanError
 from plait.groups.routing.routing import route

@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 import plait
-import plait.api
 from plait.errors import TypeMismatch
 from plait.query.keys import carried
 
@@ -23,7 +22,7 @@ ROW = pa.schema(
 )
 
 
-def asked(condition: str) -> plait.api.Join:
+def asked(condition: str) -> plait.Join:
     """A question with this condition."""
     outputs = ("a.s", "b.pair.x AS x", "a.list", "b.pair")
     return plait.join(a=ROW, b=ROW).on("a.k = b.k", condition).within("5 seconds").select(*outputs)

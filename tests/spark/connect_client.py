@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # the name everybody uses
 
 import plait
-from plait.api.question import Join
+from plait.api.join import Join
 from plait.errors import MissingRequirement, PlaitError
 
 _LIMIT = 600.0

@@ -19,7 +19,7 @@ from tests.spark.upgrading import base, start
 from tests.upgrade_cases import BATCHES, USUAL, rows
 
 import plait
-from plait.api.question import Join
+from plait.api.join import Join
 from plait.cli import main as plait_command
 from plait.errors import CheckpointMismatch
 

@@ -15,7 +15,7 @@ from tests.adapt.conftest import QUERY, batches
 
 import plait
 from plait.adapt.replay import replay
-from plait.api.question import Join
+from plait.api.join import Join
 from plait.local.host import LocalRun
 from plait.node.reports.event_log import read_events
 from plait.testing.oracle.answer import Result, multiset

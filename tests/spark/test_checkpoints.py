@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
-from plait.api.question import Join
+from plait.api.join import Join
 from plait.errors import CheckpointMismatch, StorageError
 from plait.spark.checkpoint.stored_state import stored_contracts
 from plait.testing.oracle.answer import Result, multiset, oracle, split_late

@@ -33,7 +33,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.spark.test_checkpoints import answer, question
 
 import plait
-from plait.api.question import Join
+from plait.api.join import Join
 from plait.errors import CheckpointDamaged, CheckpointMismatch, MissingRequirement, PlaitError
 from plait.plan.jtree import parse_shape
 from plait.spark.control.directory import Control

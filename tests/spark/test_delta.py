@@ -17,7 +17,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 import plait
-from plait.api.question import Join
+from plait.api.join import Join
 from plait.errors import CheckpointMismatch, SourceError, TableMismatch
 from plait.testing.oracle.answer import Result, multiset, oracle, split_late
 from plait.testing.oracle.fates import LATE, NULL_KEY, set_aside

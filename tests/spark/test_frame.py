@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
-from plait.api.question import Join
+from plait.api.join import Join
 from plait.errors import CheckpointMismatch, PlanError
 from plait.node.reports.progress import Progress
 from plait.spark.control.progress import reports_of

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import plait
-from plait.api.question import Join
+from plait.api.join import Join
 from plait.errors import CheckpointMismatch, MissingRequirement, SourceError, TypeMismatch
 from plait.spark.environment.partitions import parallelism
 from plait.spark.environment.settings import ROCKSDB, SPARKS_STORE, STORE, store_in_rocksdb

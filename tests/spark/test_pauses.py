@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.spark.balance.managed_story import last_balanced
 
 import plait
-from plait.api.question import Join
+from plait.api.join import Join
 from plait.groups.moves.messages import Protocol
 from plait.spark.balance.moves import moves_of
 from plait.spark.control.directory import Control

@@ -9,7 +9,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 import plait
-import plait.api
 from plait.errors import SourceError, TimeColumnError
 from plait.testing.oracle.answer import multiset, oracle
 
@@ -34,7 +33,7 @@ def test_oracle_awkward_keys(spark: SparkSession) -> None:
     }
     frames = {name: spark.createDataFrame(table) for name, table in tables.items()}
 
-    def asked(sources: Mapping[str, object], key: str) -> plait.api.Join:
+    def asked(sources: Mapping[str, object], key: str) -> plait.Join:
         return (
             plait.join(**sources)
             .on(f"a.{key} = b.{key}", f"b.{key} = c.{key}")

@@ -19,7 +19,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # the name everybody uses
 
 import plait
-import plait.api
 from plait.errors import PlaitError, SourceError, TypeMismatch
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -170,7 +169,7 @@ def question(outputs: str, key: str = "a.k = b.k") -> str:
     return f"SELECT {outputs} FROM a JOIN b ON {key} AND {window}"
 
 
-def asked(spark: SparkSession, text: str) -> plait.api.Sql | PlaitError:
+def asked(spark: SparkSession, text: str) -> plait.Sql | PlaitError:
     """The question, or why it is refused; any other error is one of the test."""
     try:
         return plait.sql(spark, text, time={"a": "ts", "b": "ts"})
@@ -198,7 +197,7 @@ def test_differential_payload(spark: SparkSession, rows: DataFrame) -> None:
     for name in (n for n in rows.columns if n not in ("ts", "k", "n")):
         question_or_refusal = asked(spark, question(f"a.{name} AS x"))
         is_carried = "p" in EXAMPLES[name.rpartition("_of_")[2]].does
-        assert is_carried == isinstance(question_or_refusal, plait.api.Sql), question_or_refusal
+        assert is_carried == isinstance(question_or_refusal, plait.Sql), question_or_refusal
         if is_carried:
             carried.append(name)
         else:
@@ -206,7 +205,7 @@ def test_differential_payload(spark: SparkSession, rows: DataFrame) -> None:
     outputs = ", ".join(f"{s}.{n} AS {s}_{n}" for n in carried for s in "ab")
     theirs = spark.sql(question(outputs))
     answer = asked(spark, question(outputs))
-    assert isinstance(answer, plait.api.Sql)
+    assert isinstance(answer, plait.Sql)
     ours = answer.to_df()
     for field in theirs.schema:
         mine = ours.schema[field.name]
@@ -228,16 +227,16 @@ def test_differential_conditions(spark: SparkSession, rows: DataFrame) -> None:
                 continue
             text = template.format(a=a, b=b, one=example.one, other=example.other)
             question_or_refusal = asked(spark, question(f"{text} AS x"))
-            if isinstance(question_or_refusal, plait.api.Sql):
+            if isinstance(question_or_refusal, plait.Sql):
                 assert is_sql(spark, question(f"{text} AS x")), f"Spark refuses {text}"
                 answered[f"{name}_{n}"] = text
             if template == "{a} < {b}":
-                is_answered = isinstance(question_or_refusal, plait.api.Sql)
+                is_answered = isinstance(question_or_refusal, plait.Sql)
                 assert is_answered == ("c" in example.does), question_or_refusal
     outputs = ", ".join(f"{text} AS {name}" for name, text in answered.items())
     theirs = spark.sql(question(outputs)).collect()
     answer = asked(spark, question(outputs))
-    assert isinstance(answer, plait.api.Sql)
+    assert isinstance(answer, plait.Sql)
     ours = answer.to_df().collect()
     for name, text in answered.items():
         expected = Counter(repr(row[name]) for row in theirs)
@@ -251,7 +250,7 @@ def test_differential_keys(spark: SparkSession, rows: DataFrame) -> None:
         text = question("a.ts AS t, b.ts AS u", f"a.{name} = b.{name}")
         question_or_refusal = asked(spark, text)
         if "k" in example.does:
-            assert isinstance(question_or_refusal, plait.api.Sql), question_or_refusal
+            assert isinstance(question_or_refusal, plait.Sql), question_or_refusal
             expected = found(spark.sql(text))
             assert found(question_or_refusal.to_df()) == expected, name
             assert expected
@@ -268,7 +267,7 @@ def test_differential_collations_and_chars_after_a_cast(
     conditions = [f"CAST(a.{n} AS STRING) = CAST(b.{n} AS STRING)" for n in ("lcase", "char")]
     text = question("a.lcase AS x, b.char AS y, b.ts AS u", f"a.k = b.k AND {conditions[0]}")
     answer = asked(spark, text)
-    assert isinstance(answer, plait.api.Sql)
+    assert isinstance(answer, plait.Sql)
     downstream = "x = 'A' AND y = 'ab'"
     theirs = found(spark.sql(text).where(downstream))
     assert found(answer.to_df().where(downstream)) == theirs

@@ -20,7 +20,7 @@ from tests.spark.upgrading import base, start, write_inputs
 from tests.upgrade_cases import BATCHES, CASES, SINCE, USUAL, rows
 
 import plait
-from plait.api.question import Join
+from plait.api.join import Join
 from plait.cli import main
 from plait.errors import CheckpointMismatch
 from plait.query.query import Query

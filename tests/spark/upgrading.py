@@ -23,7 +23,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.upgrade_cases import CASES, SCHEMA, rows
 
 import plait
-from plait.api.question import Join
+from plait.api.join import Join
 
 
 def write_inputs(where: Path, batches: Iterable[int]) -> None:

@@ -1,9 +1,6 @@
-"""What users touch: a join or a SQL text that can be explained, run here, or run on Spark.
+"""What users touch: a join or a SQL text that can be explained and run, and a running query.
 
-`question` has both, with everything that can be asked of them. The names that users import are in
-`plait` itself.
+`join` and `sql` begin a question, `sources` reads what is given for its streams, `question` has
+its settings and its plan, `runnable` the ways to answer it, and `running` the handle on a query
+that runs. The names that users import are in `plait` itself. Begin with `join`.
 """
-
-from plait.api.question import Join, Sql, is_spark_frame, join, sql
-
-__all__ = ["Join", "Sql", "is_spark_frame", "join", "sql"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from plait.api.question import Sql, sql
+from plait.api.sql import Sql, sql
 from plait.errors import (
     DuplicateName,
     PlaitError,

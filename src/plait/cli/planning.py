@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from plait.api.question import Sql, sql
+from plait.api.sql import Sql, sql
 from plait.cli.inputs import Inputs, per_stream, read_text, too_deep
 from plait.cli.show import console, on_terminal, say
 from plait.errors import StatisticsError

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from plait.api.question import sql
+from plait.api.sql import sql
 from plait.cli import main
 from plait.cli.demo.on_spark import write_arrivals
 from plait.cli.demo.outage import QUERY, WATERMARK, Outage, cut_arrivals, streams

@@ -26,7 +26,7 @@ from plait.adapt.guard import Trial, judge
 from plait.adapt.loop import beginning
 from plait.adapt.policy import PlanPolicy
 from plait.adapt.setting import Setting
-from plait.api.question import join
+from plait.api.join import join
 from plait.groups.moves.messages import Move
 from plait.groups.routing.table import Table, initial
 from plait.machine.stores import LocalStore

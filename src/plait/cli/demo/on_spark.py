@@ -28,7 +28,7 @@ from plait.cli.live import waiting
 from plait.errors import PlaitError
 
 if TYPE_CHECKING:
-    from plait.api.question import Sql
+    from plait.api.sql import Sql
 
 _EPOCH = 1_700_000_000
 """The modification time of the first file: Spark reads files in this order."""

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from plait.adapt.policy import PlanPolicy
-from plait.api.question import Sql, sql
+from plait.api.sql import Sql, sql
 from plait.cli.demo.laps import Lap, Turn, bar, changes_of, has_moved, median
 from plait.cli.demo.outage import (
     PLAN,
