@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from plait.sites.site.progress import SitesProgress as SitesProgress
     from plait.sites.spark.join import PlacedJoin as PlacedJoin
     from plait.sites.spark.join import place as place
+    from plait.sites.spark.replans import ReplanResult as ReplanResult
 
-__all__ = ["PlacedJoin", "PlacementPolicy", "SiteLink", "SitesProgress", "place"]
+__all__ = ["PlacedJoin", "PlacementPolicy", "ReplanResult", "SiteLink", "SitesProgress", "place"]
 
 _PLACES = {
     "PlacedJoin": "plait.sites.spark.join",
     "PlacementPolicy": "plait.sites.planner.policy",
+    "ReplanResult": "plait.sites.spark.replans",
     "SiteLink": "plait.sites.plans.plan",
     "SitesProgress": "plait.sites.site.progress",
     "place": "plait.sites.spark.join",

@@ -6,7 +6,7 @@ from typing import Any
 
 from plait.codec import to_plain
 from plait.sites.plans.plan import Jep, Sep, SiteLink
-from plait.sites.site.progress import added_up
+from plait.sites.site.progress import sum_reports
 
 OLD = Jep((Sep("a", ("b",), (1,)), Sep("b", ("a",), (0,))))
 NEW = Jep((Sep("a", ("b",), (0,)), Sep("b", ("a",), (1,))))
@@ -20,7 +20,7 @@ def told(site: str, step: int, **more: Any) -> dict[str, Any]:
 
 def test_plans_measurements_and_decisions_are_told() -> None:
     slow = ("oslo", "rome", 0.5, 100.0)
-    progress = added_up(
+    progress = sum_reports(
         [
             told("rome", 2, time=30, notes=["later"], plan=to_plain(NEW), follows=4, turn=4,
                  links=[slow], measured={"b": SEEN}),
@@ -41,12 +41,12 @@ def test_plans_measurements_and_decisions_are_told() -> None:
 
 
 def test_before_the_first_step_there_is_no_plan() -> None:
-    assert added_up([]).plan is None
-    assert added_up([]).links == []
+    assert sum_reports([]).plan is None
+    assert sum_reports([]).links == []
 
 
 def test_whom_a_site_waits_for_and_since_when_is_told() -> None:
-    progress = added_up(
+    progress = sum_reports(
         [
             told("oslo", 1, time=1_700_000_000_000_000, unanswered={"rome": [1, 1, False]}),
             told("oslo", 2, time=1_700_000_009_000_000, unanswered={"rome": [7, 1, True]},

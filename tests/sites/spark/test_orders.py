@@ -27,7 +27,7 @@ from plait.sites.spark.orders import (
     want,
     withdraw,
 )
-from plait.sites.spark.progress import standing
+from plait.sites.spark.progress import plan_status
 from plait.testing.examples import clique
 
 SITES = fully_connected({"a": "oslo", "b": "rome"}, 0.005, 128_000, results="rome")
@@ -124,7 +124,7 @@ class _World:
         self.packets = sent
 
     def follow(self) -> list[int]:
-        return [standing(site, None)["follows"] for site in self.sites.values()]
+        return [plan_status(site, None)["follows"] for site in self.sites.values()]
 
 
 def test_sites_change_their_plan_by_orders() -> None:
@@ -139,9 +139,9 @@ def test_sites_change_their_plan_by_orders() -> None:
     assert [list(site.plans) for site in world.sites.values()] == [[1], [1]]
     assert world.results == world.rounds**2
     assert not world.packets, "everything has come to rest"
-    told = standing(world.sites["oslo"], 0)
+    told = plan_status(world.sites["oslo"], 0)
     assert json.loads(json.dumps(told["plan"])), "the plan is told"
-    assert standing(world.sites["oslo"], 1)["plan"] is None, "but only once"
+    assert plan_status(world.sites["oslo"], 1)["plan"] is None, "but only once"
 
 
 def test_a_plan_that_is_wanted_no_longer_is_given_up_by_all() -> None:
@@ -153,7 +153,7 @@ def test_a_plan_that_is_wanted_no_longer_is_given_up_by_all() -> None:
     for _ in range(6):
         world.step()
     assert world.follow() == [0, 0]
-    assert all(standing(site, 0)["abandoned"] == [1] for site in world.sites.values())
+    assert all(plan_status(site, 0)["abandoned"] == [1] for site in world.sites.values())
     assert world.results == world.rounds**2
 
 

@@ -15,7 +15,7 @@ from plait.sites.planner.cost import HASH, SiteSetting, StreamStatistics
 from plait.sites.planner.greedy import greedy
 from plait.sites.plans.plan import Jep, Sep, fully_connected
 from plait.sites.protocol.messages import WantPlan, Withdraw
-from plait.sites.site.progress import SitesProgress, added_up
+from plait.sites.site.progress import SitesProgress, sum_reports
 from plait.sites.spark.mail import Mailbox
 from plait.sites.spark.orders import SiteOrder
 from plait.sites.spark.replans import outcome_of, replanned
@@ -35,7 +35,7 @@ def told(site: str, phase: str, follows: int = 0, **more: Any) -> dict[str, Any]
 
 
 def outcome(*reports: dict[str, Any]) -> Any:
-    return outcome_of(added_up(reports), NAMES, 7)
+    return outcome_of(sum_reports(reports), NAMES, 7)
 
 
 def test_who_is_waited_for_is_known_at_every_point() -> None:
@@ -65,7 +65,7 @@ def test_a_site_that_never_answers_is_named_and_the_wish_withdrawn(tmp_path: Pat
     assert greedy(SETTING) != OTHER
 
     def look() -> SitesProgress:
-        return added_up([told("oslo", "local-ready", wish=1)])
+        return sum_reports([told("oslo", "local-ready", wish=1)])
 
     with pytest.raises(MigrationError, match=r"the plan stays .* after 0 seconds rome has not"):
         replanned(box, SETTING, OTHER, look, timeout=0)
@@ -81,7 +81,7 @@ def test_a_plan_that_all_were_ready_for_is_said_to_come(tmp_path: Path) -> None:
     box.prepare(["all"])
 
     def look() -> SitesProgress:
-        return added_up([told("oslo", "idle", 3, wish=1)])
+        return sum_reports([told("oslo", "idle", 3, wish=1)])
 
     with pytest.raises(MigrationError, match=r"so it is followed when they answer: .* rome has"):
         replanned(box, SETTING, OTHER, look, timeout=0)
@@ -89,7 +89,7 @@ def test_a_plan_that_all_were_ready_for_is_said_to_come(tmp_path: Path) -> None:
 
 def test_the_best_plan_stays(tmp_path: Path) -> None:
     box = Mailbox(tmp_path)
-    found = replanned(box, SETTING, greedy(SETTING), lambda: added_up([]), timeout=0)
+    found = replanned(box, SETTING, greedy(SETTING), lambda: sum_reports([]), timeout=0)
     assert found.change is None
     assert str(found) == "the plan 0 is the best that is known"
     assert not box.orders.exists()
@@ -104,7 +104,7 @@ def test_who_orders_a_plan_is_told_that_the_order_was_damaged(tmp_path: Path) ->
         if next(looks):  # the second time, the plan has been ordered
             (order,) = box.orders.iterdir()
             order.write_text("{")
-        return added_up([])
+        return sum_reports([])
 
     with pytest.raises(MigrationError, match=r"000001-0.json is not followed: .*call replan again"):
         replanned(box, SETTING, OTHER, look, timeout=60)

@@ -8,10 +8,10 @@ lost for good and windows are gone after a crash.
 from __future__ import annotations
 
 from plait.sites.protocol.messages import GiveUp, Sent, SwitchMessage, WhatNow
-from plait.sites.protocol.switch_over import SwitchOver, Turn, time_out
+from plait.sites.protocol.switch_over import SwitchOver, SwitchTurn, time_out
 
 
-def remind(state: SwitchOver) -> Turn:
+def remind(state: SwitchOver) -> SwitchTurn:
     """Ask the sites that it waits for to repeat themselves; a host calls it now and then.
 
     >>> from plait.sites.protocol.switch_over import begin, windows_full
@@ -23,7 +23,7 @@ def remind(state: SwitchOver) -> Turn:
     return state, () if state.over else tuple(Sent(state.me, site, ask) for site in state.others)
 
 
-def recover(state: SwitchOver) -> Turn:
+def recover(state: SwitchOver) -> SwitchTurn:
     """Go on after a crash from what was saved; windows that were not yet full are gone.
 
     >>> from plait.sites.protocol.switch_over import begin
@@ -33,7 +33,7 @@ def recover(state: SwitchOver) -> Turn:
     return time_out(state) if state.phase == "copying" else remind(state)
 
 
-def without_record(me: str, message: SwitchMessage) -> Turn:
+def without_record(me: str, message: SwitchMessage) -> SwitchTurn:
     """A site that knows nothing of a migration (it crashed before it had saved any) gives it up.
 
     It has not said `LocalReady`, or it would have a record.

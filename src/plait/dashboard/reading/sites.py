@@ -13,7 +13,7 @@ from typing import Any
 
 from plait.dashboard.reading.snapshot import JoinSnapshot
 from plait.sites.plans.plan import Jep, SiteLink, Sites
-from plait.sites.site.progress import SitesProgress, added_up
+from plait.sites.site.progress import SitesProgress, sum_reports
 from plait.sites.spark.mailboxes import ReportReader, described
 
 
@@ -65,7 +65,7 @@ class SitesWatcher:
         self._contents = replace(self._contents, read=time.time())
         if new or self._contents.sites is None:
             self._reports += new
-            read = SitesSnapshot(self._sites, self._first, added_up(self._reports))
+            read = SitesSnapshot(self._sites, self._first, sum_reports(self._reports))
             version = self._contents.version + 1
             self._contents = replace(self._contents, version=version, sites=read)
         return self._contents

@@ -108,7 +108,7 @@ class JoinPrices:
                 )
 
     def seconds(self, arriving: float, window: float, matches: float) -> float:
-        """What so many tuples cost that probe a window and match so many tuples each."""
+        """The cost of arriving tuples that probe a window and have `matches` matches each."""
         if self.method == "nested-loop":
             return arriving * self.probe * window
         return arriving * (self.lookup + self.probe * matches)
@@ -149,6 +149,18 @@ class Prefix:
     rate: float
     factor: float
     tuple_bytes: float
+
+    @classmethod
+    def of_head(cls, head: str, site: str, known: StreamStatistics) -> Prefix:
+        """The tuples of a head stream as they arrive at its home."""
+        return cls(
+            streams=(head,),
+            host=head,
+            site=site,
+            rate=known.rate,
+            factor=known.factor,
+            tuple_bytes=known.tuple_bytes,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,20 +225,18 @@ class SiteSetting:
             site = self.sites.home(stream)
             links = self.sites.links
             self._candidates[stream] = SiteCandidate(
-                stream,
-                site,
-                self.statistics[stream],
-                {link.origin: link for link in links if link.target == site},
-                {link.target: link for link in links if link.origin == site},
-                _partners(stream, self.conditions),
+                stream=stream,
+                site=site,
+                statistics=self.statistics[stream],
+                inbound={link.origin: link for link in links if link.target == site},
+                outbound={link.target: link for link in links if link.origin == site},
+                partners=_partners(stream, self.conditions),
             )
         return self._candidates[stream]
 
     def first(self, head: str) -> Prefix:
         """The tuples of a head stream as they arrive."""
-        known = self.statistics[head]
-        site = self.sites.home(head)
-        return Prefix((head,), head, site, known.rate, known.factor, known.tuple_bytes)
+        return Prefix.of_head(head, self.sites.home(head), self.statistics[head])
 
     def with_statistics(self, changed: Mapping[str, StreamStatistics]) -> SiteSetting:
         """The same with other statistics of some streams."""
@@ -308,12 +318,12 @@ def joined(prefix: Prefix, candidate: SiteCandidate, placement: Placement) -> Pr
     known = candidate.statistics
     stays = placement == 0
     return Prefix(
-        (*prefix.streams, candidate.stream),
-        prefix.host if stays else candidate.stream,
-        prefix.site if stays else candidate.site,
-        _finite(prefix.rate * _matches(prefix, known)),
-        max(prefix.factor, known.factor),
-        prefix.tuple_bytes + known.tuple_bytes,
+        streams=(*prefix.streams, candidate.stream),
+        host=prefix.host if stays else candidate.stream,
+        site=prefix.site if stays else candidate.site,
+        rate=_finite(prefix.rate * _matches(prefix, known)),
+        factor=max(prefix.factor, known.factor),
+        tuple_bytes=prefix.tuple_bytes + known.tuple_bytes,
     )
 
 

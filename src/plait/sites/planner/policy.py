@@ -48,7 +48,7 @@ class PlacementPolicy:
     interval: int = 1_000_000
     """Microseconds of event time over which a stream is measured."""
     sigmas: float = 3.0
-    """A change counts if chance does not explain it: it exceeds so many standard errors."""
+    """A change counts if chance does not explain it: it exceeds this many standard errors."""
     sample: int = 64
     """Keys of earlier rows with which those of new rows are compared."""
     patience: int = 30_000_000

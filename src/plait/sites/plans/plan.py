@@ -66,7 +66,7 @@ class SiteLink:
             )
 
     def seconds(self, size: float) -> float:
-        """T(x) of the paper: the time it takes to send so many bytes."""
+        """T(x) of the paper: the seconds it takes to send `size` bytes."""
         return self.latency + size / self.rate
 
 
@@ -348,9 +348,12 @@ class SiteStep:
     """Where the tuples are."""
     home: str
     """Where the stream arrives."""
-    site: str
-    """Where the join runs, and so where its output is."""
     output: Flow
+
+    @property
+    def site(self) -> str:
+        """Where the join runs, and so where its output is."""
+        return self.source if self.placement == 0 else self.home
 
     def shipped(self) -> tuple[Flow, str, str] | None:
         """What is sent for this join, from where and to where; None if nothing is."""
@@ -378,10 +381,16 @@ def steps(sites: Sites, sep: Sep) -> Iterator[SiteStep]:
     """
     source, flow = sites.home(sep.head), Flow(sep.head)
     for stream, placement in zip(sep.order, sep.placements, strict=True):
-        home, output = sites.home(stream), Flow(stream, sep.head)
-        site = source if placement == 0 else home
-        yield SiteStep(flow, stream, placement, source, home, site, output)
-        source, flow = site, output
+        step = SiteStep(
+            flow=flow,
+            stream=stream,
+            placement=placement,
+            source=source,
+            home=sites.home(stream),
+            output=Flow(stream, sep.head),
+        )
+        yield step
+        source, flow = step.site, step.output
 
 
 def sep_operators(sites: Sites, sep: Sep) -> dict[str, frozenset[Operator]]:

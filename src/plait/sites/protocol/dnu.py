@@ -22,7 +22,7 @@ one at a time. Then one message passes the work on from place to place:
 - Ties go to the stream that comes first in the query; «the first that is strictly cheaper» depends
   on the order before.
 - Which way a stream moves is decided by its statistics and not by its cost in its present place
-  (`adapt.placement.direction`).
+  (`plait.sites.planner.policy.direction`).
 - Algorithm 3 has no case for the sequence headed by the changed stream; all of its places are
   looked at. Where a stream stays where it is, its placement and all places behind it are looked at
   again, because the tuples behind it have changed.
@@ -93,7 +93,7 @@ class HostedJoin:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a member does when so many neighbours have noted a change."""
+    """What a member does once `notes` neighbours have acknowledged a change."""
 
     notes: int
     then: Literal["answer trade", "settle", "pass on"]
@@ -137,7 +137,7 @@ class Member:
         return self.me.stream
 
 
-Turn: TypeAlias = tuple[Member, tuple[Sent, ...]]
+MemberTurn: TypeAlias = tuple[Member, tuple[Sent, ...]]
 """A member after an event, and what it sends."""
 
 
@@ -168,16 +168,16 @@ def members(setting: SiteSetting, jep: Jep) -> dict[str, Member]:
             prefix = joined(prefix, setting.candidate(stream), placement)
     return {
         stream: Member(
-            setting.candidate(stream),
-            setting.prices,
-            {name: rank for rank, name in enumerate(streams)},
-            dict(setting.sites.homes),
-            setting.sites.results,
-            jep.of(stream).order[0],
-            seats[stream],
-            dict.fromkeys(streams, setting.statistics[stream]),
-            joins[stream],
-            guests[stream],
+            me=setting.candidate(stream),
+            prices=setting.prices,
+            ranks={name: rank for rank, name in enumerate(streams)},
+            homes=dict(setting.sites.homes),
+            results=setting.sites.results,
+            first=jep.of(stream).order[0],
+            seats=seats[stream],
+            adopted=dict.fromkeys(streams, setting.statistics[stream]),
+            joins=joins[stream],
+            guests=guests[stream],
         )
         for stream in streams
     }
@@ -186,14 +186,18 @@ def members(setting: SiteSetting, jep: Jep) -> dict[str, Member]:
 def _join(me: SiteCandidate, seat: Seat) -> HostedJoin:
     """The join at a seat, as the operators of its sites need it."""
     flow = Flow(seat.head) if seat.before == seat.head else Flow(seat.before, seat.head)
-    source = seat.prefix.site
-    site = source if seat.placement == 0 else me.site
-    output = Flow(me.stream, seat.head)
-    step = SiteStep(flow, me.stream, seat.placement, source, me.site, site, output)
+    step = SiteStep(
+        flow=flow,
+        stream=me.stream,
+        placement=seat.placement,
+        source=seat.prefix.site,
+        home=me.site,
+        output=Flow(me.stream, seat.head),
+    )
     return HostedJoin(step, seat.after is None, seat.prefix.host)
 
 
-def change(member: Member, statistics: StreamStatistics) -> Turn:
+def change(member: Member, statistics: StreamStatistics) -> MemberTurn:
     """A stream whose statistics changed more than the threshold asks for a turn everywhere.
 
     >>> from plait.sites.planner.cost import paper_setting
@@ -221,7 +225,7 @@ def change(member: Member, statistics: StreamStatistics) -> Turn:
     return work.turn()
 
 
-def receive(member: Member, sender: str, message: UpdateMessage) -> Turn:
+def receive(member: Member, sender: str, message: UpdateMessage) -> MemberTurn:
     """What a member makes of a message."""
     work = _Work(member)
     match message:
@@ -268,7 +272,7 @@ class _Work:
         self.now = member
         self.sent: list[Sent] = []
 
-    def turn(self) -> Turn:
+    def turn(self) -> MemberTurn:
         return self.now, tuple(self.sent)
 
     def set(self, **fields: object) -> None:
@@ -303,10 +307,7 @@ class _Work:
         ask, me = self.now.turns[0], self.now.stream
         if ask.changed.stream == me:
             self.adopt(me)
-            known = self.now.adopted[me]
-            prefix = Prefix(
-                (me,), me, self.now.me.site, known.rate, known.factor, known.tuple_bytes
-            )
+            prefix = Prefix.of_head(me, self.now.me.site, self.now.adopted[me])
             self.send(self.now.first, Continue(me, me, prefix, NOBODY))
         elif ask.direction == "later":
             self.send(ask.changed.stream, Begin(me))

@@ -20,7 +20,7 @@ Touched: TypeAlias = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class ReportStatistics:
-    """A site to the central node: the statistics of a stream changed more than the threshold."""
+    """To the keeper, in a central update: the statistics of this stream have changed."""
 
     stream: str
     statistics: StreamStatistics
@@ -31,26 +31,26 @@ class ReportStatistics:
 
 @dataclass(frozen=True, slots=True)
 class WantTurn:
-    """A site to the keeper of turns: a stream has changed, and its place may have to change."""
+    """To the keeper of turns: this stream has changed and may have to move."""
 
     stream: str
 
 
 @dataclass(frozen=True, slots=True)
 class YourTurn:
-    """The keeper to that site: begin the distributed update."""
+    """To the site that asked: begin the distributed update of this stream."""
 
     stream: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShowSeats:
-    """The site whose turn it is to all others: the update has ended, where are your streams?"""
+    """To all sites: the update has ended, say where your streams are."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownSeat:
-    """Where a stream is in the sequence of a head."""
+    """The place of a stream in the sequence of a head."""
 
     stream: str
     head: str
@@ -60,7 +60,7 @@ class ShownSeat:
 
 @dataclass(frozen=True, slots=True)
 class ShownSeats:
-    """The answer: the first stream of the sequences of its streams, and their seats elsewhere."""
+    """The answer to `ShowSeats`: how its own sequences begin, and its seats in those of others."""
 
     firsts: tuple[tuple[str, str], ...]
     seats: tuple[ShownSeat, ...]
@@ -68,10 +68,7 @@ class ShownSeats:
 
 @dataclass(frozen=True, slots=True)
 class NewPlan:
-    """To all sites: install this plan, and switch to it together.
-
-    From the centre with the statistics of all streams that it was made from.
-    """
+    """To all sites: install this plan (with these statistics, if it is from the centre)."""
 
     plan: Jep
     statistics: tuple[tuple[str, StreamStatistics], ...] = ()
@@ -79,8 +76,7 @@ class NewPlan:
 
 @dataclass(frozen=True, slots=True)
 class WantPlan:
-    """Whoever runs the join to the keeper: change to this plan, which was made from these
-    statistics and links. In its turn, the keeper says the same to all sites."""
+    """To the keeper, and from it to all sites: change to this plan, made for these links."""
 
     request: int
     plan: Jep
@@ -90,15 +86,14 @@ class WantPlan:
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """Whoever runs the join to all sites: do without that plan, and all that were wanted before,
-    as far as that is still possible."""
+    """To all sites: give up this request and all before it, where that is still possible."""
 
     request: int
 
 
 @dataclass(frozen=True, slots=True)
 class TurnOver:
-    """A site to the keeper: it has switched or given up, and has one plan again."""
+    """To the keeper: the sender has switched or given up, and has one plan again."""
 
     switched: bool
 
@@ -108,7 +103,7 @@ class TurnOver:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A stream whose statistics changed to a head: may it move in the head's sequence?"""
+    """To a head: may this stream move in your sequence?"""
 
     head: str
     changed: SiteCandidate
@@ -117,14 +112,14 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The head to a stream that can only move to the end: begin at your place."""
+    """To a stream that can only move to the end: begin at your place."""
 
     head: str
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceSettled:
-    """The last stream of a sequence to its head: the sequence satisfies the invariant again."""
+    """To a head: your sequence satisfies the invariant again."""
 
     head: str
     touched: Touched
@@ -132,7 +127,7 @@ class SequenceSettled:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The head to the stream that asked: its change has been worked in."""
+    """To the stream that asked: your change has been worked into this sequence."""
 
     head: str
     touched: Touched
@@ -140,7 +135,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """The stream that asked to every site that has changed: who switches over together."""
+    """To a site that has changed: these sites switch over together."""
 
     sites: tuple[str, ...]
 
@@ -150,7 +145,7 @@ class Affected:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """From the beginning of a sequence to its end: would this stream be cheaper in your place?"""
+    """Along a sequence: would this stream be cheaper in your place?"""
 
     head: str
     changed: SiteCandidate
@@ -159,7 +154,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """From a place to the end: who is cheapest in that place? The best so far is told along."""
+    """From a place to the end: are you cheaper there than the best so far?"""
 
     head: str
     place: str
@@ -172,7 +167,7 @@ class Relay:
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """The last stream to the one that has the place: nobody is cheaper."""
+    """To the stream that has the place: nobody is cheaper."""
 
     head: str
     touched: Touched
@@ -180,7 +175,7 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class SwapWith:
-    """To the stream that is cheapest in a place: swap with the one that has it now."""
+    """To the cheapest stream for a place: swap with the one that has it."""
 
     head: str
     place: str
@@ -191,7 +186,7 @@ class SwapWith:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """A stream that has found its place to the next one: these tuples arrive at you."""
+    """To the next stream in a sequence: these tuples arrive at you."""
 
     head: str
     before: str
@@ -204,7 +199,7 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class Trade:
-    """The stream that takes a place to the one that has it: take mine."""
+    """To the stream that has a place: give it to the sender and take this one."""
 
     head: str
     seat: Seat
@@ -213,7 +208,7 @@ class Trade:
 
 @dataclass(frozen=True, slots=True)
 class Traded:
-    """The answer to `Trade`: my place is yours."""
+    """The answer to `Trade`: this place is yours."""
 
     head: str
     seat: Seat
@@ -222,7 +217,7 @@ class Traded:
 
 @dataclass(frozen=True, slots=True)
 class NewNeighbour:
-    """To a neighbour in the sequence: the stream before or after you is another one."""
+    """To a neighbour in a sequence: another stream is before or after you."""
 
     head: str
     side: Literal["before", "after"]
@@ -231,7 +226,7 @@ class NewNeighbour:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """To the stream at whose home the tuples are that are joined: your part of that join."""
+    """To the stream at whose home tuples are joined: this is your part of the join."""
 
     head: str
     step: SiteStep
@@ -248,7 +243,7 @@ class Unhost:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """The answer to `NewNeighbour`, `Host` and `Unhost`: done."""
+    """The answer to `NewNeighbour`, `Host` and `Unhost`: it is done."""
 
     head: str
     what: Literal["before", "after", "host", "unhost"]
@@ -259,7 +254,7 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class LocalReady:
-    """The sender's new windows are full; it can switch at this instant or later."""
+    """To all others: the windows of the sender are full, it can switch from this instant on."""
 
     migration: int
     sender: str
@@ -268,7 +263,7 @@ class LocalReady:
 
 @dataclass(frozen=True, slots=True)
 class GlobalReady:
-    """The sender knows that all sites are ready."""
+    """To all others: the sender knows that all sites are ready."""
 
     migration: int
     sender: str
@@ -276,7 +271,7 @@ class GlobalReady:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The sender will not switch, and nobody else may."""
+    """To all others: the sender will not switch, and nobody else may."""
 
     migration: int
     sender: str
@@ -284,7 +279,7 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """The sender has switched: it knows that all sites are at least `GlobalReady`."""
+    """To a site that asks: the sender has switched, so all sites are globally ready."""
 
     migration: int
     sender: str
@@ -293,7 +288,7 @@ class Migrated:
 
 @dataclass(frozen=True, slots=True)
 class WhatNow:
-    """The sender lacks something that was perhaps lost: say again what you have said."""
+    """To all others: repeat what you have said, it was perhaps lost."""
 
     migration: int
     sender: str
@@ -308,14 +303,13 @@ TurnMessage: TypeAlias = (
     ReportStatistics | WantTurn | YourTurn | ShowSeats | ShownSeats | NewPlan | WantPlan | TurnOver
 )
 Wish: TypeAlias = WantPlan | Withdraw
-"""What comes from outside."""
+"""What whoever runs the join may ask for."""
 SiteMessage: TypeAlias = UpdateMessage | SwitchMessage | TurnMessage
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message on its way. Sender and receiver are streams in the distributed update (a site
-    with two streams has two members), and sites everywhere else."""
+    """A message on its way, between streams in the distributed update and sites elsewhere."""
 
     sender: str
     receiver: str

@@ -86,11 +86,11 @@ class SwitchOver:
         return self.phase in ("migrated", "given-up")
 
 
-Turn: TypeAlias = tuple[SwitchOver, tuple[Sent, ...]]
+SwitchTurn: TypeAlias = tuple[SwitchOver, tuple[Sent, ...]]
 """A site after an event, to be saved, and what it sends then."""
 
 
-def begin(migration: int, me: str, affected: Iterable[str]) -> Turn:
+def begin(migration: int, me: str, affected: Iterable[str]) -> SwitchTurn:
     """A site that has its new operators and begins to fill their windows.
 
     >>> state, sent = begin(1, "N1", ["N1", "N2"])
@@ -109,7 +109,7 @@ def begin(migration: int, me: str, affected: Iterable[str]) -> Turn:
     return SwitchOver(migration, me, tuple(site for site in sites if site != me)), ()
 
 
-def windows_full(state: SwitchOver, instant: int) -> Turn:
+def windows_full(state: SwitchOver, instant: int) -> SwitchTurn:
     """The windows of the new operators are full, and saved; from this instant on it can switch.
 
     >>> state, _ = begin(1, "N1", ["N1", "N2"])
@@ -124,7 +124,7 @@ def windows_full(state: SwitchOver, instant: int) -> Turn:
     return _forward(state, told)
 
 
-def receive(state: SwitchOver, message: SwitchMessage) -> Turn:
+def receive(state: SwitchOver, message: SwitchMessage) -> SwitchTurn:
     """What a site makes of a message.
 
     >>> state, _ = windows_full(begin(1, "N1", ["N1", "N2"])[0], 70)
@@ -153,7 +153,7 @@ def receive(state: SwitchOver, message: SwitchMessage) -> Turn:
             return _forward(replace(state, global_ready=frozenset(state.others)))
 
 
-def time_out(state: SwitchOver) -> Turn:
+def time_out(state: SwitchOver) -> SwitchTurn:
     """Nothing has come for long: give up while that is possible, otherwise ask again.
 
     >>> state, sent = time_out(begin(1, "N1", ["N1", "N2"])[0])
@@ -191,7 +191,7 @@ def _heard(state: SwitchOver, site: str, instant: int) -> SwitchOver:
     return replace(state, instants=tuple(sorted(known.items())))
 
 
-def _forward(state: SwitchOver, sent: tuple[Sent, ...] = ()) -> Turn:
+def _forward(state: SwitchOver, sent: tuple[Sent, ...] = ()) -> SwitchTurn:
     """Enter the phases that what is known allows."""
     if state.phase == "local-ready" and state.instant is not None:
         state = replace(state, phase="global-ready")
@@ -201,7 +201,7 @@ def _forward(state: SwitchOver, sent: tuple[Sent, ...] = ()) -> Turn:
     return state, sent
 
 
-def _give_up(state: SwitchOver) -> Turn:
+def _give_up(state: SwitchOver) -> SwitchTurn:
     state = replace(state, phase="given-up")
     return state, _to_all(state, GiveUp(state.migration, state.me))
 

@@ -128,7 +128,7 @@ class SitePlanner:
         return self.switch.phase
 
 
-Turned: TypeAlias = tuple[SitePlanner, tuple[InTurn, ...]]
+PlannerTurn: TypeAlias = tuple[SitePlanner, tuple[InTurn, ...]]
 """A planner after an event, and what it sends, also to itself."""
 
 
@@ -172,7 +172,7 @@ class Turns:
 
     def measured(
         self, planner: SitePlanner, stream: str, now: StreamStatistics
-    ) -> tuple[Turned, Notice]:
+    ) -> tuple[PlannerTurn, Notice]:
         """The statistics of a stream were measured: if they have changed enough, ask for a turn."""
         member = planner.members[stream]
         seen = notice(
@@ -196,7 +196,7 @@ class Turns:
             planner = replace(planner, asked=planner.asked | {stream})
         return (planner, (InTurn(0, Sent(planner.me, self.keeper, message)),)), seen
 
-    def receive(self, planner: SitePlanner, given: InTurn, now: int) -> Turned:
+    def receive(self, planner: SitePlanner, given: InTurn, now: int) -> PlannerTurn:
         """What a site makes of a message."""
         message, sender = given.sent.message, given.sent.sender
         if isinstance(message, WantTurn | ReportStatistics):
@@ -231,12 +231,12 @@ class Turns:
                 update = cast(UpdateMessage, message)
                 return self._updated(planner, sender, given.sent.receiver, update)
 
-    def full(self, planner: SitePlanner, stamp: int) -> Turned:
+    def full(self, planner: SitePlanner, stamp: int) -> PlannerTurn:
         """The plan is installed here with all windows, and heads wait from this stamp on."""
         assert planner.switch is not None
         return self._switched(planner, switch_over.windows_full(planner.switch, stamp))
 
-    def time_out(self, planner: SitePlanner, now: int) -> Turned:
+    def time_out(self, planner: SitePlanner, now: int) -> PlannerTurn:
         """If its patience is over, give up, or ask where that is not possible any more."""
         switch, deadline = planner.switch, planner.deadline
         if switch is None or switch.over or deadline is None or now < deadline:
@@ -244,7 +244,7 @@ class Turns:
         planner = replace(planner, deadline=now + self._patience(planner))
         return self._switched(planner, switch_over.time_out(switch))
 
-    def withdraw(self, planner: SitePlanner, request: int) -> Turned:
+    def withdraw(self, planner: SitePlanner, request: int) -> PlannerTurn:
         """Do without the wishes up to this one, as far as that is possible."""
         left = tuple(wish for wish in planner.wishes if wish.request > request)
         planner = replace(planner, wishes=left, withdrawn=max(planner.withdrawn, request))
@@ -252,7 +252,7 @@ class Turns:
             return planner, ()
         return self._switched(planner, switch_over.time_out(planner.switch))
 
-    def over(self, planner: SitePlanner) -> Turned:
+    def over(self, planner: SitePlanner) -> PlannerTurn:
         """The site has ended its part in the turn and has one plan again: tell the keeper."""
         assert planner.switch is not None
         told = self._say(planner, self.keeper, TurnOver(planner.switch.phase == "migrated"))
@@ -289,7 +289,7 @@ class Turns:
 
     def _wanted(
         self, planner: SitePlanner, site: str, message: WantTurn | ReportStatistics
-    ) -> Turned:
+    ) -> PlannerTurn:
         if isinstance(message, ReportStatistics):
             known = {**planner.known, message.stream: message.statistics}
             return self._granted(replace(planner, known=known))
@@ -297,15 +297,15 @@ class Turns:
         wanted = dict.fromkeys([*planner.wanted, (site, message.stream)])
         return self._granted(replace(planner, wanted=tuple(wanted)))
 
-    def _wished(self, planner: SitePlanner, wish: WantPlan) -> Turned:
+    def _wished(self, planner: SitePlanner, wish: WantPlan) -> PlannerTurn:
         if planner.me != self.keeper or wish.request <= planner.withdrawn:
             return planner, ()
         return self._granted(replace(planner, wishes=(*planner.wishes, wish)))
 
-    def _finished(self, planner: SitePlanner, site: str) -> Turned:
+    def _finished(self, planner: SitePlanner, site: str) -> PlannerTurn:
         return self._granted(replace(planner, finished=planner.finished | {site}))
 
-    def _granted(self, planner: SitePlanner) -> Turned:
+    def _granted(self, planner: SitePlanner) -> PlannerTurn:
         """The keeper lets the next turn begin if the last one is over everywhere."""
         if len(planner.finished) < len(self.names):
             return planner, ()
@@ -342,7 +342,7 @@ class Turns:
         """What plans are made from, with the links in effect."""
         return self.setting.with_links(planner.links) if planner.links else self.setting
 
-    def _switched(self, planner: SitePlanner, turn: switch_over.Turn) -> Turned:
+    def _switched(self, planner: SitePlanner, turn: switch_over.SwitchTurn) -> PlannerTurn:
         """After an event of the switch-over: the draft counts, or it is gone."""
         before, (switch, sent) = planner.switch, turn
         planner = replace(planner, switch=switch)
@@ -368,7 +368,7 @@ class Turns:
             planner = replace(planner, draft=draft)
         return planner
 
-    def _planned_by_wish(self, planner: SitePlanner, wish: WantPlan) -> Turned:
+    def _planned_by_wish(self, planner: SitePlanner, wish: WantPlan) -> PlannerTurn:
         setting = self.setting.with_links(wish.links).with_statistics(dict(wish.statistics))
         draft = _at(planner.me, dnu.members(setting, wish.plan))
         planner = replace(planner, plan=wish.plan, draft=draft, wish=wish)
@@ -376,7 +376,7 @@ class Turns:
             return self.withdraw(planner, wish.request)
         return planner, ()
 
-    def _begun(self, planner: SitePlanner, stream: str) -> Turned:
+    def _begun(self, planner: SitePlanner, stream: str) -> PlannerTurn:
         """Its own turn: begin the distributed update."""
         planner = replace(planner, mine=stream)
         member, sent = dnu.change(planner.draft[stream], planner.newest[stream])
@@ -384,11 +384,13 @@ class Turns:
 
     def _updated(
         self, planner: SitePlanner, sender: str, receiver: str, message: UpdateMessage
-    ) -> Turned:
+    ) -> PlannerTurn:
         member, sent = dnu.receive(planner.draft[receiver], sender, message)
         return self._worked(planner, member, sent)
 
-    def _worked(self, planner: SitePlanner, member: dnu.Member, sent: tuple[Sent, ...]) -> Turned:
+    def _worked(
+        self, planner: SitePlanner, member: dnu.Member, sent: tuple[Sent, ...]
+    ) -> PlannerTurn:
         """After an event of the distributed update; if it has ended, collect the seats."""
         planner = replace(planner, draft={**planner.draft, member.stream: member})
         told = tuple(InTurn(planner.turn, one) for one in sent)
@@ -397,7 +399,7 @@ class Turns:
             planner = replace(planner, mine=None)
         return planner, told
 
-    def _shown(self, planner: SitePlanner) -> Turned:
+    def _shown(self, planner: SitePlanner) -> PlannerTurn:
         """When all seats are known, so is the plan."""
         if len(planner.shown) < len(self.names):
             return planner, ()

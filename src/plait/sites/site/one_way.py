@@ -125,7 +125,7 @@ class StampedWindow:
         return np.maximum(found, 0)
 
     def limits(self, counts: Ints) -> Ids:
-        """The ids of the rows behind the first so many live rows."""
+        """The ids of the rows behind the first `counts` live rows."""
         first = int(self.base.window.ring.header[HEAD_ID])
         found: Ids = ((counts + first) & ID_MASK).astype(np.uint32)
         return found

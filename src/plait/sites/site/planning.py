@@ -32,7 +32,7 @@ from plait.query.query import Query
 from plait.sites.planner.meter import StreamMeter, counted, measured
 from plait.sites.protocol.messages import Sent, Wish, Withdraw
 from plait.sites.protocol.switch_over import unanswered
-from plait.sites.protocol.turns import InTurn, SitePlanner, Turned, Turns
+from plait.sites.protocol.turns import InTurn, PlannerTurn, SitePlanner, Turns
 from plait.sites.site.admission import SiteRows
 from plait.sites.site.migration import SiteMigration
 from plait.sites.site.rows import value_bytes
@@ -140,7 +140,7 @@ class SitePlanning:
         for message in messages:
             self._take(self._turns.receive(self.planner, message, self.time))
 
-    def _take(self, turned: Turned) -> None:
+    def _take(self, turned: PlannerTurn) -> None:
         """Go on with a planner; what it sends to this very site is handled at once."""
         before = self.planner.reason
         self.planner, sent = turned

@@ -151,12 +151,12 @@ class SitesProgress:
         return "\n".join(lines)
 
 
-def added_up(reports: Iterable[Mapping[str, Any]]) -> SitesProgress:
+def sum_reports(reports: Iterable[Mapping[str, Any]]) -> SitesProgress:
     """The sums of reports, in any order.
 
     >>> one = {"site": "oslo", "step": 1, "rows": {"a": 2}, "sent_bytes": {"rome": 10}}
     >>> two = {"site": "oslo", "step": 2, "rows": {}, "sent_bytes": {"rome": 5}}
-    >>> added_up([two, one]).link_bytes
+    >>> sum_reports([two, one]).link_bytes
     {('oslo', 'rome'): 15}
     """
     by_site: dict[str, list[Mapping[str, Any]]] = {}
@@ -189,18 +189,17 @@ def _one_site(name: str, given: list[Mapping[str, Any]]) -> SiteProgress:
             plans[report["follows"]] = from_plain(Jep, report["plan"])
     counts = {what: sum(report.get(what, 0) for report in reports) for what in _COUNTS}
     wishes = {report["wish"]: report["turn"] for report in reports if report.get("wish")}
-    last = reports[-1]
     return SiteProgress(
-        name,
-        len(reports),
-        counts,
-        streams,
-        sent,
-        measured,
-        plans,
-        wishes,
-        last,
-        _unanswered(reports),
+        site=name,
+        steps=len(reports),
+        counts=counts,
+        streams=streams,
+        sent_bytes=sent,
+        measured=measured,
+        plans=plans,
+        wishes=wishes,
+        last=reports[-1],
+        unanswered=_unanswered(reports),
     )
 
 

@@ -51,14 +51,14 @@ from plait.sites.spark.mail_sweep import sweep
 from plait.sites.spark.operator import ORDER, PACKET, ROWS, SiteOperator
 from plait.sites.spark.orders import PATTERN, strays
 from plait.sites.spark.progress import sites_progress
-from plait.sites.spark.replans import Replanned, measured, replanned
+from plait.sites.spark.replans import ReplanResult, measured, replanned
 from plait.sites.spark.results import results_in
 from plait.sites.spark.settings import (
     GivenLink,
     given_homes,
     given_links,
     given_plan,
-    honoured,
+    site_options,
 )
 from plait.sites.spark.waker import Waker, keep_awake
 from plait.spark.environment.partitions import partitions
@@ -217,7 +217,7 @@ class PlacedJoin:
         links: Iterable[GivenLink] = (),
         plan: Jep | str | None = None,
         timeout: float = 60.0,
-    ) -> Replanned:
+    ) -> ReplanResult:
         """Look for a better plan and change to it while the sites run; say what came of it.
 
         Rates, sizes of rows and selectivities are those that the sites have measured. `links` says
@@ -360,7 +360,7 @@ def place(
             f"adapt={adapt!r} is no policy",
             remedy="give True, False or a plait.sites.PlacementPolicy",
         )
-    adapt, said = honoured(question, adapt, statistics or {})
+    adapt, said = site_options(question, adapt, statistics or {})
     query = narrowed(question.query)
     homes = given_homes(query, at)
     names = tuple(at)

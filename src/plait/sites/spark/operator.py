@@ -37,7 +37,7 @@ from plait.sites.site.site import Site
 from plait.sites.spark.mail import ASIDE, MAIL, RESULTS, Letter, box_of, checked, local_folder
 from plait.sites.spark.mailboxes import REPORTS
 from plait.sites.spark.orders import WAKE, SiteOrder, read_order
-from plait.sites.spark.progress import standing
+from plait.sites.spark.progress import plan_status
 from plait.spark.join.operator import SparkStore
 from plait.spark.join.worker import settle
 
@@ -54,7 +54,7 @@ _MOST_SITES = 64
 
 
 @dataclass(slots=True)
-class _Given:
+class _SiteBatch:
     """What a batch brings to a site."""
 
     rows: dict[str, list[pa.RecordBatch]] = field(default_factory=dict)
@@ -124,9 +124,9 @@ class SiteOperator(StatefulProcessor):
         found = None if token is None else _SITES.pop(token, None)
         return found or Site.load(self._setup, name, self._store)
 
-    def _sorted_out(self, name: str, frames: Iterator[pd.DataFrame]) -> _Given:
+    def _sorted_out(self, name: str, frames: Iterator[pd.DataFrame]) -> _SiteBatch:
         """The rows of streams, the packets and the orders of a batch."""
-        given = _Given()
+        given = _SiteBatch()
         for frame in frames:
             for row in frame.itertuples(index=False):
                 body, origin = bytes(row.body), str(row.origin)
@@ -145,7 +145,7 @@ class SiteOperator(StatefulProcessor):
                         given.notes.append(f"a damaged packet is left out; {_AGAIN}")
         return given
 
-    def _order(self, path: str, given: _Given) -> None:
+    def _order(self, path: str, given: _SiteBatch) -> None:
         """Read an order, if it is one."""
         if path.endswith(WAKE):
             given.woken = True
@@ -158,7 +158,7 @@ class SiteOperator(StatefulProcessor):
     def _mail(self, site: Site, outcome: SiteOutcome, followed: int | None) -> pd.DataFrame:
         """What comes out of a step, as rows for the sink."""
         report = outcome.report
-        about = {**asdict(report), **standing(site, followed)}
+        about = {**asdict(report), **plan_status(site, followed)}
         made: list[tuple[str, str, str | None, int, bytes]] = [
             (box_of(p.target), p.origin, p.channel, p.number, p.body) for p in outcome.packets
         ]

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # the name everybody uses
 
 from plait.codec import to_plain
-from plait.sites.site.progress import SitesProgress, added_up
+from plait.sites.site.progress import SitesProgress, sum_reports
 from plait.sites.site.site import Site
 from plait.sites.spark.mailboxes import REPORTS
 
@@ -21,10 +21,10 @@ from plait.sites.spark.mailboxes import REPORTS
 def sites_progress(mail: DataFrame) -> SitesProgress:
     """The progress in the mail of all applications."""
     rows = mail.where(F.col("box") == REPORTS).select("body").collect()
-    return added_up(json.loads(bytes(row.body)) for row in rows)
+    return sum_reports(json.loads(bytes(row.body)) for row in rows)
 
 
-def standing(site: Site, before: int | None) -> dict[str, Any]:
+def plan_status(site: Site, before: int | None) -> dict[str, Any]:
     """How a site stands with plans after a step, for its report.
 
     The plan itself is told when it is another one than `before` the step.

@@ -32,7 +32,7 @@ _READY = ("local-ready", "global-ready", "migrated")
 
 
 @dataclass(frozen=True, slots=True)
-class Replanned:
+class ReplanResult:
     """What came of looking for another plan."""
 
     old: Jep
@@ -50,10 +50,10 @@ def measured(
 ) -> dict[str, StreamStatistics]:
     """What is known of the streams, as the sites have measured it last.
 
-    >>> from plait.sites.site.progress import added_up
+    >>> from plait.sites.site.progress import sum_reports
     >>> found = {"rate": 4.0, "factor": 0.1, "tuple_bytes": 20.0, "window": 5.0, "notice": ""}
     >>> told = {"site": "oslo", "step": 1, "sent_bytes": {}, "measured": {"a": found}}
-    >>> measured(added_up([told]), {"a": StreamStatistics(1.0, 0.1, 99, 5)})["a"]
+    >>> measured(sum_reports([told]), {"a": StreamStatistics(1.0, 0.1, 99, 5)})["a"]
     StreamStatistics(rate=4.0, factor=0.1, tuple_bytes=20.0, window=5.0)
     """
     found = dict(known)
@@ -71,19 +71,19 @@ def replanned(
     look: Callable[[], SitesProgress],
     timeout: float,
     given: Jep | None = None,
-) -> Replanned:
+) -> ReplanResult:
     """Look for a better plan for a setting, or take the one that is given, and change to it."""
     progress = look()
     number, old = progress.plan or (0, first)
     new = greedy(setting) if given is None else given
     before, after = jep_cost(setting, old), jep_cost(setting, new)
     if new == old:
-        return Replanned(old, old, reason=f"the plan {number} is the best that is known")
+        return ReplanResult(old, old, reason=f"the plan {number} is the best that is known")
     statistics, links = tuple(setting.statistics.items()), setting.sites.links
     wish = want(box.orders, lambda n: WantPlan(n, new, statistics, links))
     change = _await(box, setting.sites.names, wish, look, timeout)
     costs = f"{1000 * after:.3g} ms per second instead of {1000 * before:.3g}"
-    return Replanned(old, new, change, f"plan {change} takes {costs}")
+    return ReplanResult(old, new, change, f"plan {change} takes {costs}")
 
 
 def _await(
@@ -131,7 +131,7 @@ def _check(order: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplanOutcome:
+class ReplanStatus:
     """What has come of a wish so far."""
 
     change: int = 0
@@ -143,30 +143,30 @@ class ReplanOutcome:
     """Whether some site knows that all were ready, so that it cannot be given up any more."""
 
 
-def outcome_of(progress: SitesProgress, names: tuple[str, ...], request: int) -> ReplanOutcome:
+def outcome_of(progress: SitesProgress, names: tuple[str, ...], request: int) -> ReplanStatus:
     """What the reports of the sites say about a plan that was wanted.
 
-    >>> from plait.sites.site.progress import added_up
+    >>> from plait.sites.site.progress import sum_reports
     >>> told = {"step": 1, "sent_bytes": {}, "wish": 7, "turn": 3, "phase": "copying"}
     >>> standing = {"follows": 0, "plan": None, "abandoned": []}
     >>> reports = [{"site": site, **told, **standing} for site in ("oslo", "rome")]
-    >>> outcome_of(added_up(reports), ("oslo", "rome"), 7).waiting_for
+    >>> outcome_of(sum_reports(reports), ("oslo", "rome"), 7).waiting_for
     ('oslo', 'rome')
     >>> reports[0]["phase"] = "local-ready"
-    >>> outcome_of(added_up(reports), ("oslo", "rome"), 7).waiting_for
+    >>> outcome_of(sum_reports(reports), ("oslo", "rome"), 7).waiting_for
     ('rome',)
     """
     sites = progress.sites
     keeper = sites.get(names[0])
     change = 0 if keeper is None else keeper.wishes.get(request, 0)
     if keeper is None or not change:
-        return ReplanOutcome(0, names[:1])
+        return ReplanStatus(0, names[:1])
     if change in keeper.last.get("abandoned", ()):
-        return ReplanOutcome(change, given_up=True)
+        return ReplanStatus(change, given_up=True)
     last = {name: sites[name].last if name in sites else {} for name in names}
     following = [name for name in names if name in sites and change in sites[name].plans]
     phases = {n: told.get("phase") for n, told in last.items() if told.get("turn") == change}
     late = [name for name in names if name not in following]
     slow = [name for name in late if phases.get(name) not in _READY]
     agreed = bool(following) or "global-ready" in phases.values()
-    return ReplanOutcome(change, tuple(slow or late), agreed=agreed)
+    return ReplanStatus(change, tuple(slow or late), agreed=agreed)

@@ -58,7 +58,7 @@ def settings_of(question: object) -> dict[str, Any]:
     }
 
 
-def honoured(
+def site_options(
     question: object, adapt: GivenAdapt, statistics: Mapping[str, GivenStatistics]
 ) -> tuple[GivenAdapt, dict[str, GivenStatistics]]:
     """How sites adapt and what is known of streams, with what the join was told about that.

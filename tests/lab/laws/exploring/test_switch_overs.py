@@ -8,7 +8,7 @@ import pytest
 
 from plait.sites.protocol import switch_over
 from plait.sites.protocol.messages import GiveUp, GlobalReady, SwitchMessage, WhatNow
-from plait.sites.protocol.switch_over import SwitchOver, Turn
+from plait.sites.protocol.switch_over import SwitchOver, SwitchTurn
 from plait_lab.laws.exploring.switch_overs import Rules, explore, run_on, start
 
 TOGETHER = {("migrated",) * 3, ("given-up",) * 3}
@@ -30,14 +30,14 @@ def test_two_sites_and_one() -> None:
     assert explore(("N1",)).outcomes == {("migrated",), ("given-up",)}
 
 
-def impatient(state: SwitchOver) -> Turn:
+def impatient(state: SwitchOver) -> SwitchTurn:
     """Gives up also when it is global-ready."""
     if state.phase == "global-ready":
         return replace(state, phase="given-up"), ()
     return switch_over.time_out(state)
 
 
-def one_phase(state: SwitchOver, message: SwitchMessage) -> Turn:
+def one_phase(state: SwitchOver, message: SwitchMessage) -> SwitchTurn:
     """Migrates as soon as it is global-ready."""
     state, sent = switch_over.receive(state, message)
     if state.phase == "global-ready":
@@ -45,21 +45,21 @@ def one_phase(state: SwitchOver, message: SwitchMessage) -> Turn:
     return state, sent
 
 
-def stubborn(state: SwitchOver, message: SwitchMessage) -> Turn:
+def stubborn(state: SwitchOver, message: SwitchMessage) -> SwitchTurn:
     """Does not care that others give up."""
     if isinstance(message, GiveUp):
         return state, ()
     return switch_over.receive(state, message)
 
 
-def silent(state: SwitchOver, message: SwitchMessage) -> Turn:
+def silent(state: SwitchOver, message: SwitchMessage) -> SwitchTurn:
     """Repeats nothing."""
     if isinstance(message, WhatNow):
         return state, ()
     return switch_over.receive(state, message)
 
 
-def counting(state: SwitchOver, message: SwitchMessage) -> Turn:
+def counting(state: SwitchOver, message: SwitchMessage) -> SwitchTurn:
     """Counts messages, not sites: a duplicate is taken for another site."""
     if isinstance(message, GlobalReady) and message.sender in state.global_ready:
         missing = set(state.others) - state.global_ready

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from plait.sites.planner.policy import UpdateWay
-from plait.sites.protocol.turns import SitePlanner, Turned, Turns
+from plait.sites.protocol.turns import PlannerTurn, SitePlanner, Turns
 from plait_lab.laws.exploring.turns import explore_turns
 
 BOTH = {"S1": 300.0, "S2": 10.0}
@@ -39,7 +39,7 @@ def test_two_sites_that_lose_patience_twice() -> None:
 class Hasty(Turns):
     """Grants the first turn to everybody who asks before it has heard of it."""
 
-    def _granted(self, planner: SitePlanner) -> Turned:
+    def _granted(self, planner: SitePlanner) -> PlannerTurn:
         if not planner.turn:
             planner = replace(planner, finished=frozenset(self.names))
         return super()._granted(planner)
@@ -48,7 +48,7 @@ class Hasty(Turns):
 class Forgetful(Turns):
     """Does not tell the keeper that a turn is over."""
 
-    def over(self, planner: SitePlanner) -> Turned:
+    def over(self, planner: SitePlanner) -> PlannerTurn:
         planner, told = super().over(planner)
         return planner, () if planner.me == self.names[1] else told
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from plait.sites.protocol.messages import Sent, SwitchMessage
 from plait.sites.protocol.switch_over import (
     SwitchOver,
-    Turn,
+    SwitchTurn,
     begin,
     receive,
     time_out,
@@ -33,8 +33,8 @@ from plait_lab.protocol.switch_recovery import recover, remind, without_record
 class Rules:
     """How a site takes messages and time-outs: the protocol, or a broken one to be found out."""
 
-    receive: Callable[[SwitchOver, SwitchMessage], Turn] = receive
-    time_out: Callable[[SwitchOver], Turn] = time_out
+    receive: Callable[[SwitchOver, SwitchMessage], SwitchTurn] = receive
+    time_out: Callable[[SwitchOver], SwitchTurn] = time_out
 
 
 PROTOCOL = Rules()
@@ -47,7 +47,7 @@ class World:
     sites: tuple[SwitchOver, ...]
     network: frozenset[Sent]
 
-    def after(self, turn: Turn) -> World:
+    def after(self, turn: SwitchTurn) -> World:
         """The world after a site's turn."""
         state, sent = turn
         sites = tuple(state if old.me == state.me else old for old in self.sites)

@@ -23,7 +23,7 @@ from plait.errors import PlaitError
 from plait.sites.planner.cost import paper_setting
 from plait.sites.planner.greedy import greedy
 from plait.sites.planner.policy import PlacementPolicy, UpdateWay
-from plait.sites.protocol.turns import InTurn, SitePlanner, Turned, Turns
+from plait.sites.protocol.turns import InTurn, PlannerTurn, SitePlanner, Turns
 from plait.sites.protocol.wire import turn_to_plain
 
 Text: TypeAlias = str
@@ -131,7 +131,7 @@ class TurnsExplorer:
             mail[name, target] = (*mail.get((name, target), ()), text)
         return world._replace(planners=planners, mail=_sorted(mail))
 
-    def _settled(self, turned: Turned) -> tuple[Text, tuple[tuple[str, Text], ...]]:
+    def _settled(self, turned: PlannerTurn) -> tuple[Text, tuple[tuple[str, Text], ...]]:
         """What a site does at once: hear itself, copy windows, end its part in a turn."""
         planner, sent = turned
         todo, told = deque(sent), []
