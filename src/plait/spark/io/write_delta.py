@@ -1,4 +1,4 @@
-"""Results to a Delta table, written by the processors themselves.
+"""Write results to a Delta table from the processors themselves.
 
     processors ─► Parquet files in the table's folder ─► names of the files ─► one entry of its log
 
@@ -10,7 +10,7 @@ one try (`plait.spark.io.delta_table`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,9 +39,9 @@ _FILES = pa.schema(
         ("stats", pa.string()),
     ]
 )
-"""What the operator hands to Spark: a row per file, or one without a path where there is none.
+"""What the operator hands to Spark: one row per processor, without a path if it wrote no file.
 
-`delivered` is the last batch of which the processor had rows before, which the table must have.
+`delivered` is the last earlier batch in which the processor wrote rows; the table must have it.
 """
 
 
@@ -94,51 +94,55 @@ class FileOutlet:
 
     @property
     def to_table(self) -> bool:
-        """They do."""
+        """Rows go to files of the table."""
         return True
 
-    def frames(
-        self, found: Iterable[pa.RecordBatch | Aside | Report], batch: BatchId
-    ) -> Iterator[pd.DataFrame]:
-        """Write everything, then name the file."""
-        schema = table_schema(self.query, self.late, self.malformed)
-        name = part_name(batch.query, batch.number, batch.processor)
-        part, delivered = PartWriter(self.location, name, schema), -1
-        try:
-            for item in found:
-                if isinstance(item, Report):
-                    delivered = item.delivered
-                    if self.reports:
-                        yield report_row(item, self.schema)
-                else:
-                    part.write(self._rows(item, schema))
-            written = part.close()
-        except BaseException:
-            part.abandon()
-            raise
-        yield self._row(batch.query, delivered, written)
+    def open(self, batch: BatchId) -> _FileDelivery:
+        """Begin the file of a batch."""
+        return _FileDelivery(self, batch)
 
-    def _rows(self, found: pa.RecordBatch | Aside, schema: pa.Schema) -> pa.RecordBatch:
-        """Rows of the table."""
+
+class _FileDelivery:
+    """Write one file of the table; return its name when the batch ends."""
+
+    def __init__(self, outlet: FileOutlet, batch: BatchId) -> None:
+        self._outlet = outlet
+        self._query = batch.query
+        self._schema = table_schema(outlet.query, outlet.late, outlet.malformed)
+        name = part_name(batch.query, batch.number, batch.processor)
+        self._part: PartWriter | None = PartWriter(outlet.location, name, self._schema)
+
+    def add(self, found: pa.RecordBatch | Aside) -> None:
+        assert self._part is not None, "the report is the last that a task returns"
+        outlet = self._outlet
         if isinstance(found, Aside):
-            assert self.late is not None, "rows set aside leave a task that was asked for them"
-            columns = {self.late: aside_structs(self.query, found, self.malformed)}
+            assert outlet.late is not None, "rows set aside leave a task that was asked for them"
+            columns = {outlet.late: aside_structs(outlet.query, found, outlet.malformed)}
             rows = found.rows.num_rows
         else:
             columns = dict(zip(found.schema.names, found.columns, strict=True))
             rows = found.num_rows
         arrays = [
             columns[f.name].cast(f.type) if f.name in columns else pa.nulls(rows, f.type)
-            for f in schema
+            for f in self._schema
         ]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        self._part.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
 
-    def _row(self, query: str, delivered: int, part: TablePart | None) -> pd.DataFrame:
-        values: dict[str, Any] = {"query": query, "delivered": delivered}
-        if part is not None:
-            values |= {f: getattr(part, f) for f in ("path", "size", "rows", "stats")}
+    def end(self, report: Report) -> list[pd.DataFrame]:
+        assert self._part is not None, "a batch has one report"
+        written = self._part.close()
+        self._part = None  # from here on the driver decides whether the table gets it
+        values: dict[str, Any] = {"query": self._query, "delivered": report.delivered}
+        if written is not None:
+            values |= {f: getattr(written, f) for f in ("path", "size", "rows", "stats")}
         columns = {n: pa.array([v], _FILES.field(n).type) for n, v in values.items()}
-        return padded(columns, 1, self.schema)
+        schema = self._outlet.schema
+        reports = [report_row(report, schema)] if self._outlet.reports else []
+        return [*reports, padded(columns, 1, schema)]
+
+    def abandon(self) -> None:
+        if self._part is not None:
+            self._part.abandon()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The processor inside `transformWithStateInPandas`: Spark's state store is its store."""
+"""The stateful operator of a join: one processor per grouping key, with Spark's state store."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from plait.node.batch import Aside, batch_of_packets
 from plait.node.durable.store import Engines, OwnEngines
 from plait.node.reports.report import Report
 from plait.node.task import Processor, Task, Told
+from plait.query.query import Query
 from plait.spark.arena.engines import Arena, Places
 from plait.spark.control.directory import Control
 from plait.spark.join.aside import aside_columns, aside_schema, padded
@@ -41,7 +42,7 @@ _ROWS = StructType().add("newest", LongType()).add("body", BinaryType())
 
 
 def output_schema(processor: Processor, *, reports: bool, malformed: bool) -> pa.Schema:
-    """What the operator returns: results, reports and rows set aside if they are asked for.
+    """The columns that the operator returns: results, and reports and rows set aside if asked for.
 
     Instants are microseconds, also within structs and arrays: pandas would convert them one by
     one, and those of arrays by the clock of the session's zone.
@@ -96,8 +97,21 @@ class BatchId:
     processor: int
 
 
+class Delivery(Protocol):
+    """The output of one processor in one batch."""
+
+    def add(self, found: pa.RecordBatch | Aside) -> pd.DataFrame | None:
+        """Take results or rows set aside; return what Spark gets for them at once, if anything."""
+
+    def end(self, report: Report) -> list[pd.DataFrame]:
+        """End the batch; return what else Spark gets."""
+
+    def abandon(self) -> None:
+        """Undo what can be undone, since the batch has failed."""
+
+
 class Outlet(Protocol):
-    """How what a processor has found leaves it."""
+    """How the output of a processor leaves it."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -107,10 +121,8 @@ class Outlet(Protocol):
     def to_table(self) -> bool:
         """Whether rows go to files of a table."""
 
-    def frames(
-        self, found: Iterable[pa.RecordBatch | Aside | Report], batch: BatchId
-    ) -> Iterator[pd.DataFrame]:
-        """Hand over one batch, which ends with the report."""
+    def open(self, batch: BatchId) -> Delivery:
+        """Begin the output of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,34 +137,41 @@ class RowOutlet:
 
     @property
     def schema(self) -> pa.Schema:
-        """Everything, side by side."""
+        """All columns side by side."""
         return output_schema(self.processor, reports=self.reports, malformed=self.malformed)
 
     @property
     def to_table(self) -> bool:
-        """They go on to whatever sink the user has chosen."""
+        """Rows go on to whatever sink the user has chosen."""
         return False
 
-    def frames(
-        self, found: Iterable[pa.RecordBatch | Aside | Report], batch: BatchId
-    ) -> Iterator[pd.DataFrame]:
-        """Each as it comes."""
+    def open(self, batch: BatchId) -> _RowDelivery:
+        """Begin the output of a batch."""
         del batch
-        schema = self.schema
-        for item in found:
-            if isinstance(item, Report):
-                if self.reports:
-                    yield report_row(item, schema)
-            elif isinstance(item, Aside):
-                columns = aside_columns(self.processor.setup.query, item)
-                yield padded(columns, item.rows.num_rows, schema)
-            else:
-                columns = dict(zip(item.schema.names, item.columns, strict=True))
-                yield padded(columns, item.num_rows, schema)
+        return _RowDelivery(self.processor.setup.query, self.schema, self.reports)
+
+
+@dataclass(frozen=True, slots=True)
+class _RowDelivery:
+    query: Query
+    schema: pa.Schema
+    reports: bool
+
+    def add(self, found: pa.RecordBatch | Aside) -> pd.DataFrame:
+        if isinstance(found, Aside):
+            return padded(aside_columns(self.query, found), found.rows.num_rows, self.schema)
+        columns = dict(zip(found.schema.names, found.columns, strict=True))
+        return padded(columns, found.num_rows, self.schema)
+
+    def end(self, report: Report) -> list[pd.DataFrame]:
+        return [report_row(report, self.schema)] if self.reports else []
+
+    def abandon(self) -> None:
+        """Spark drops the rows of a task that fails."""
 
 
 def report_row(report: Report, schema: pa.Schema) -> pd.DataFrame:
-    """A report as a row beside others."""
+    """A row that carries a report and nothing else."""
     return padded({REPORT: pa.array([report.to_json()])}, 1, schema)
 
 
@@ -193,39 +212,43 @@ class JoinOperator(StatefulProcessor):
         epoch, notes = self._control.newest_epoch(self._processor.setup.query)
         context, spark_batch = TaskContext.get(), batch_number()
         told = Told(
-            uuid.uuid4().hex,
-            REAL,
-            epoch,
-            self._control.table_numbered(batch.table or 0),
-            self._control.table_numbered,
-            self._control.transfers,
-            notes,
-            spark_batch if self._outlet.to_table else None,
+            token=uuid.uuid4().hex,
+            clock=REAL,
+            epoch=epoch,
+            table=self._control.table_numbered(batch.table or 0),
+            earlier_table=self._control.table_numbered,
+            transfers=self._control.transfers,
+            notes=notes,
+            delivery=spark_batch if self._outlet.to_table else None,
         )
         query = context.getLocalProperty("sql.streaming.queryId") if context else None
         if query is not None:
             self._control.check_place(query)
         task = self._processor.task(number, self._store, _engines(self._run, query))
         this = BatchId(query or self._unnamed(), spark_batch or 0, number)
-
-        def found() -> Iterator[pa.RecordBatch | Aside | Report]:
-            for item in task.run(batch, told):
-                if isinstance(item, Report) and self._control.shared and query:
-                    self._write(task, query, this.number, item)
-                yield item
-
-        yield from self._outlet.frames(found(), this)
+        delivery = self._outlet.open(this)
+        try:
+            for found in task.run(batch, told):
+                if isinstance(found, Report):
+                    if self._control.shared and query:
+                        self._write(task, query, this.number, found)
+                    yield from delivery.end(found)
+                elif (frame := delivery.add(found)) is not None:
+                    yield frame
+        except BaseException:
+            delivery.abandon()
+            raise
 
     def _unnamed(self) -> str:
-        """What to call a query whose id tasks do not know, as on Spark Connect.
+        """A name for a query whose id tasks do not know, as on Spark Connect.
 
-        A table's log tells queries apart by it, so it must stay with the checkpoint and be that of
-        no other one: the seed of the routing is drawn at random when a checkpoint begins.
+        A table's log tells queries apart by it, so it must stay with the checkpoint and belong to
+        no other one. The seed of the routing does: it is drawn when a checkpoint begins.
         """
         return f"checkpoint-{self._processor.routing.seed or 0:016x}"
 
     def _write(self, task: Task, query: str, batch: int, report: Report) -> None:
-        """Write what is told beside the results. If that fails, it is counted and told later."""
+        """Write event log and report. Count what cannot be written; the next report says so."""
         control = self._control
         try:
             control.write_events(report, batch)
