@@ -1,4 +1,4 @@
-"""Messages whose values are Arrow record batches: many rows in one message.
+"""Decode Kafka values that are Arrow record batches: many rows in one message.
 
 A value is an IPC stream: its schema, and any number of batches. Columns are found by name. One that
 is missing is null, one that is not asked for is left out. A column of another type will do if its
@@ -33,7 +33,7 @@ _KINDS: tuple[Callable[[pa.DataType], bool], ...] = (
 
 
 def unpacked(frame: DataFrame, fields: Sequence[StructField], keep: Sequence[str]) -> DataFrame:
-    """The rows in the values of messages, with the columns of the message that they keep."""
+    """Decode the values of messages into rows, which keep some columns of their message."""
     schema = pa.schema([(f.name, arrow_type(f.dataType)) for f in fields])
     kept = [frame.schema[name] for name in keep]
     mark = spark_schema(pa.schema([(MARK, MARK_TYPE)])).fields
@@ -49,7 +49,7 @@ def unpacked(frame: DataFrame, fields: Sequence[StructField], keep: Sequence[str
 def rows_of_messages(
     messages: pa.RecordBatch, schema: pa.Schema, keep: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows in the values, with what is kept of their messages; marks for the malformed ones."""
+    """Decode the values of some messages; mark those that cannot be decoded."""
     tables, bad = list[tuple[int, pa.Table]](), list[tuple[int, str]]()
     for number, value in enumerate(messages.column("value")):
         found = read_value(value, schema)
@@ -76,7 +76,7 @@ def rows_of_messages(
 
 
 def read_value(value: pa.Scalar, schema: pa.Schema) -> pa.Table | str:
-    """The rows in a value under the columns of `schema`, or what is wrong with it."""
+    """Decode one value into the columns of `schema`, or return what is wrong with it."""
     if not value.is_valid:
         return "no value"
     try:
@@ -103,7 +103,7 @@ def read_value(value: pa.Scalar, schema: pa.Schema) -> pa.Table | str:
 def _fitted(
     column: pa.ChunkedArray | pa.Array, type_: pa.DataType
 ) -> pa.ChunkedArray | pa.Array | None:
-    """The same values in another layout; None if they are others."""
+    """Cast a column where no value changes by it, else None."""
     if column.type == type_:
         return column
     plain = column.type.value_type if pt.is_dictionary(column.type) else column.type

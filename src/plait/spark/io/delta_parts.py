@@ -1,4 +1,4 @@
-"""Results as Parquet files in the folder of a Delta table, and what its log is to say about them.
+"""Write Parquet files into the folder of a Delta table, with statistics for its log.
 
 *Correct output.* A part holds the rows that were written to it, in their order.
 
@@ -127,7 +127,7 @@ class PartWriter:
 
 
 def statistics(found: pq.FileMetaData, schema: pa.Schema) -> str:
-    """What Delta's log says about a file: its rows, nulls, and the extremes of some columns.
+    """Delta's statistics of a file: number of rows, nulls, and the extremes of some columns.
 
     >>> rows, found = pa.table({"k": [3, 1, None], "x": [0.5, None, None]}), []
     >>> pq.write_table(rows, pa.BufferOutputStream(), metadata_collector=found)
@@ -146,8 +146,8 @@ def statistics(found: pq.FileMetaData, schema: pa.Schema) -> str:
         filled = [group for group in groups if group.num_values]
         if not filled or not all(group.has_min_max for group in filled):
             continue
-        low = _told(min(group.min_raw for group in filled), field.type)
-        high = _told(max(group.max_raw for group in filled), field.type)
+        low = _extreme(min(group.min_raw for group in filled), field.type)
+        high = _extreme(max(group.max_raw for group in filled), field.type)
         if low is not None and high is not None:
             least[field.name], most[field.name] = low, high
     return json.dumps(
@@ -170,8 +170,8 @@ def _leaves(type_: pa.DataType) -> int:
     return sum(_leaves(type_.field(i).type) for i in range(type_.num_fields))
 
 
-def _told(value: Any, type_: pa.DataType) -> object:
-    """An extreme as the log tells it; None where it cannot or must not be told."""
+def _extreme(value: Any, type_: pa.DataType) -> object:
+    """An extreme in the form of Delta's log; None where there is no safe form."""
     if pt.is_signed_integer(type_):
         return int(value)
     if pt.is_string(type_) or pt.is_large_string(type_):

@@ -1,4 +1,4 @@
-"""A Delta table that gets the results of a query: checked beforehand, each batch committed once.
+"""Check a Delta table beforehand, and commit each batch of results to it once.
 
 *Correct output.* The table has the rows of every batch that was committed, once.
 
@@ -64,7 +64,7 @@ _BAD_IN_NAMES = " ,;{}()\n\t="
 
 
 def check_delta(location: str, schema: pa.Schema) -> bool:
-    """Whether the table is there already; refuses one that cannot get rows of this schema.
+    """Whether the table exists; refuse one that cannot take rows of this schema.
 
     Also refused: a schema that no Delta table can have, and a folder with other things in it.
     """
@@ -83,7 +83,7 @@ def check_delta(location: str, schema: pa.Schema) -> bool:
 
 def create_delta(location: str, schema: pa.Schema) -> None:
     """Make the table, unless somebody else has done so meanwhile."""
-    with understood(location):
+    with storage_errors(location):
         _library().DeltaTable.create(location, schema, mode="ignore")
     check_delta(location, schema)
 
@@ -155,16 +155,18 @@ class DeltaCommits:
         added: list[AddAction | RemoveAction] = [
             AddAction(p.path, p.size, {}, now, True, p.stats) for p in parts
         ]
-        told = CommitProperties(
+        properties = CommitProperties(
             custom_metadata={"plait": {"query": query, "batch": batch}},
             app_transactions=[Transaction(query, batch)],
         )
-        with understood(self.location):
-            table.create_write_transaction(added, "append", table.schema(), commit_properties=told)
+        with storage_errors(self.location):
+            table.create_write_transaction(
+                added, "append", table.schema(), commit_properties=properties
+            )
 
     def _refreshed(self) -> DeltaTable:
         """The table as it is now, which must still be one that can get the rows."""
-        with understood(self.location):
+        with storage_errors(self.location):
             if self._table is None:
                 self._table = _library().DeltaTable(self.location)
             else:
@@ -237,7 +239,7 @@ def _check_place(location: str) -> None:
     if "://" not in location:
         names = sorted(os.listdir(location)) if os.path.isdir(location) else []
     else:
-        with understood(location):
+        with storage_errors(location):
             found = table_store(location).get_file_info(FileSelector("", allow_not_found=True))
         names = sorted(info.path for info in found)
     if names:
@@ -262,7 +264,7 @@ def _check_table(table: DeltaTable, location: str, schema: pa.Schema) -> None:
 
 
 def _differences(there: Any, here: Any) -> list[str]:
-    """In what the schema of a table differs from that of results, in words."""
+    """The differences between the schema of a table and that of results, in words."""
     table, results = _types(there), _types(here)
     found = [f"it has no column {name!r}" for name in results if name not in table]
     found += [f"results have no column {name!r}" for name in table if name not in results]
@@ -326,7 +328,7 @@ def _library() -> Any:
 def opened_delta(location: str) -> DeltaTable | None:
     """The table, None if there is none."""
     library = _library()
-    with understood(location):
+    with storage_errors(location):
         try:
             found: DeltaTable = library.DeltaTable(location)
         except library.exceptions.TableNotFoundError:
@@ -347,8 +349,8 @@ def _in_short(error: BaseException) -> str:
     return re.sub(r"\s*:\s+(:\s+)*", ": ", " ".join(told.split()))
 
 
-class understood:
-    """Turns what the library says about a store that cannot be reached into a StorageError."""
+class storage_errors:
+    """Turn the library's errors about an unreachable store into a StorageError."""
 
     def __init__(self, location: str) -> None:
         self._location = location

@@ -1,4 +1,4 @@
-"""Removing what batches left behind in the folder of a Delta table without being committed.
+"""Remove files that failed batches left in the folder of a Delta table.
 
 *Invariants.* Only files are removed that Plait wrote, that no version of the table within Delta's
 own retention names, and that are older than any batch takes. So what is visible, what is about to
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from plait.errors import StorageError, TableMismatch
 from plait.query.durations import Duration, micros
 from plait.spark.io.delta_parts import PART, table_store
-from plait.spark.io.delta_table import opened_delta, understood
+from plait.spark.io.delta_table import opened_delta, storage_errors
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -26,7 +26,7 @@ _LEAST = timedelta(hours=1)
 def vacuum(
     table: str | os.PathLike[str], older_than: Duration = "7 days", *, dry_run: bool = False
 ) -> list[str]:
-    """Remove the files of batches that failed from the folder of a Delta table; their names.
+    """Remove files that failed batches left in the folder of a Delta table; return their names.
 
         plait.spark.vacuum("/data/matches", "2 days")
 
@@ -43,7 +43,7 @@ def vacuum(
     found = opened_delta(location)
     if found is None:
         raise TableMismatch(f"{location} is no Delta table", remedy="name the folder of one")
-    with understood(location):
+    with storage_errors(location):
         # The first list has files that some version has named; the second has others as well.
         named = set(_unused(found, full=False))
         loose = [name for name in _unused(found, full=True) if name not in named]
@@ -60,7 +60,7 @@ def vacuum(
 
 
 def _unused(table: DeltaTable, *, full: bool) -> list[str]:
-    """What a vacuum of the table would remove, were nothing too young."""
+    """The files that a vacuum without retention would remove."""
     return table.vacuum(
         retention_hours=0, dry_run=True, enforce_retention_duration=False, full=full
     )

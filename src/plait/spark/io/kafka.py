@@ -1,10 +1,10 @@
-"""The values of Kafka's messages as rows, and those that are none.
+"""Decode Kafka values into rows; mark those that cannot be decoded.
 
-Spark's source has a message per row and its value as bytes. Here they become typed columns, by the
-functions that Spark has for JSON and Avro; for Arrow, whose messages are batches of rows, in Python
-(`arrow_values`). A value that cannot be read is no row, but it is not dropped either: the column
-`_malformed` (`plait.groups.routing.malformed`), null in proper rows, has its place, its bytes and
-what is wrong. A join of Plait counts such rows and sets them aside.
+Spark's source has a row per message, with the value as bytes. Spark's own functions decode JSON and
+Avro. Arrow values, each of which is a batch of rows, are decoded in Python (`arrow_values`). A
+value that cannot be decoded is not dropped: the column `_malformed`
+(`plait.groups.routing.malformed`), null in proper rows, has its place, its bytes and the problem. A
+join of Plait counts such rows and sets them aside.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def from_kafka(
     writers: Mapping[int, str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """The values of Kafka's messages as columns, malformed ones set aside.
+    """Decode the values of Kafka messages into columns; mark those that cannot be decoded.
 
         messages = spark.readStream.format("kafka")....load()
         trades = plait.spark.from_kafka(messages, "ts TIMESTAMP, sym STRING, price DOUBLE")
@@ -98,7 +98,7 @@ def from_kafka(
 
 
 def _named(frame: DataFrame, schema: str | StructType) -> list[StructField]:
-    """The columns that a schema names."""
+    """The columns of a schema."""
     if isinstance(schema, StructType):
         return list(schema.fields)
     return list(frame.sparkSession.createDataFrame([], schema).schema.fields)
@@ -122,7 +122,7 @@ def _check_names(fields: Sequence[StructField], keep: Sequence[str]) -> None:
 def _json(
     value: Column, fields: Sequence[StructField], options: Mapping[str, str]
 ) -> tuple[Column, Column]:
-    """A struct with the columns of an object, and what is wrong with a value."""
+    """Columns with the decoded struct, and with the problem of a value, null if it has none."""
     text = value.cast("string")
     read = StructType([*fields, StructField(_BAD, StringType())])
     parsed = F.from_json(text, read, {**options, "columnNameOfCorruptRecord": _BAD})
@@ -143,8 +143,8 @@ def _avro(
 ) -> tuple[Column, Column]:
     """The same for Avro.
 
-    Spark reads what it cannot read as nulls. So the reader's schema gets one more column, with a
-    default that is not null: it is null in nothing else.
+    Spark turns a value that it cannot decode into nulls. So the reader's schema gets one more
+    column, whose default is not null: only a value that was not decoded has null there.
     """
     # Spark's module says what is missing when it is called, not before.
     from pyspark.sql.avro.functions import from_avro
@@ -176,7 +176,7 @@ def _avro(
 
 
 def _record(schema: str | StructType) -> dict[str, Any]:
-    """The schema of an Avro record."""
+    """Parse the schema of an Avro record."""
     try:
         found = json.loads(schema) if isinstance(schema, str) else None
     except ValueError:

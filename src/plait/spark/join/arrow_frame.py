@@ -1,4 +1,4 @@
-"""pandas frames of Arrow arrays, which PySpark hands to Spark as they are.
+"""pandas frames of Arrow arrays, which PySpark passes to Spark without converting values.
 
 PySpark takes arrays and structs in a pandas frame apart, value by value: it makes NaN null, and
 fails on null and on nanoseconds. It does so with `Series.apply`. The columns of the frames here do
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 
 class _ArrowSeries(pd.Series):  # type: ignore[misc]  # pandas has no types here
-    """A column whose values are converted by nobody."""
+    """A column that PySpark does not convert."""
 
     @property
     def _constructor(self) -> Callable[..., _ArrowSeries]:
@@ -28,7 +28,7 @@ class _ArrowSeries(pd.Series):  # type: ignore[misc]  # pandas has no types here
 
 
 class _ArrowFrame(pd.DataFrame):  # type: ignore[misc]
-    """A frame whose columns are such."""
+    """A frame of such columns."""
 
     @property
     def _constructor(self) -> Callable[..., _ArrowFrame]:

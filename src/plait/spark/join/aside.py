@@ -1,4 +1,4 @@
-"""Rows that were set aside (late, without event time or key) beside the results.
+"""Return rows that were set aside (late, without event time or key) beside the results.
 
 A streaming query has one output, and whether a row is late depends on the batches of this very
 query; a second query over the same sources would have other batches and call other rows late. So
@@ -40,7 +40,7 @@ LATE_COLUMN = "late"
 """What the column with the rows set aside is called unless someone says otherwise."""
 
 EachBatch = Callable[[DataFrame, int], None]
-"""What Spark's `foreachBatch` calls: the rows of a batch, and its number."""
+"""A function for Spark's `foreachBatch`: it takes the rows of a batch and its number."""
 
 
 def aside_schema(query: Query, malformed: bool = False) -> pa.Schema:

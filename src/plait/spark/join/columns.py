@@ -1,8 +1,8 @@
-"""Spark's Columns as text: `F.col("trades.sym") == F.col("quotes.sym")`.
+"""Write Spark's Columns as SQL text: `F.col("trades.sym") == F.col("quotes.sym")`.
 
-A Column of a classic session is a tree in the JVM, which is written as SQL here; then it is read
-like all SQL. What has no such form is refused, and so are Columns of Spark Connect, whose tree is
-no public thing.
+A Column of a classic session is a tree in the JVM. It is written as SQL here, and parsed like any
+other SQL. A Column without such a form is refused, and so are those of Spark Connect, whose tree is
+not public.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _REMEDY = 'write it as text, for example "trades.sym = quotes.sym"'
 
 
 def column_text(column: Column) -> str:
-    """The expression of a Column as SQL, or QueryError."""
+    """Write the expression of a Column as SQL, or raise QueryError."""
     tree = getattr(column, "_jc", None)
     if tree is None:
         raise QueryError("a Column of Spark Connect cannot be read", remedy=_REMEDY)

@@ -1,4 +1,4 @@
-"""Instants on their way through Python: as microseconds, at every depth.
+"""Carry timestamps through Python as microseconds, also within arrays and structs.
 
 pandas would convert them one by one, and those of arrays by the clock of the session's zone.
 """
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # the name everybody uses
 
 
 def with_micros(type_: pa.DataType) -> pa.DataType:
-    """The type with microseconds for instants, at every depth. What is within others may be null.
+    """The type with microseconds for instants, at every depth; nested values may be null.
 
     Arrow refuses a null struct that has a struct which is never null.
 
@@ -42,7 +42,7 @@ def _has_instants(type_: pa.DataType) -> bool:
 
 
 def with_instants(rows: DataFrame, meant: Iterable[pa.Field]) -> DataFrame:
-    """Microseconds as instants where instants are meant."""
+    """Turn microseconds back into the instants of these fields."""
     return rows.select([_instants(named_column(f.name), f.type).alias(f.name) for f in meant])
 
 

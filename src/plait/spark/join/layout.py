@@ -1,4 +1,4 @@
-"""The processors of a join: how many there are, what they are called, how rows are divided.
+"""Choose the processors of a join: their number, their grouping keys, and the routing of rows.
 
 A new checkpoint has what is asked for. One that has a state keeps what its rows were divided by:
 the number of processors, whatever machine the query goes on with, the secret of the hash, and the

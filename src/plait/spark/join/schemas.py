@@ -1,4 +1,4 @@
-"""Spark's schemas and Arrow's: what a DataFrame has, and what an operator returns."""
+"""Convert between the schemas of Spark and of Arrow."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _READ = (
     TimestampType,
     TimeType,
 )
-"""The types that Plait reads. What Spark has beside them is refused where somebody asks for it."""
+"""The types that Plait reads. Columns of other types are refused where a query uses them."""
 
 
 def arrow_schema(frame: DataFrame, name: str = "a stream") -> pa.Schema:
@@ -147,7 +147,7 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns under the names and types of `schema`, which come in its order.
+    """Give columns the names and types of `schema`, whose order they have.
 
     Spark labels instants with the session's time zone, also those within structs and arrays.
     """

@@ -22,7 +22,7 @@ from plait.spark.join.schemas import CHAR_TYPE, parts
 
 
 def read_of(query: Query, aside: bool) -> dict[str, Expr]:
-    """What the columns of results are, by name, and those of rows set aside if there are any."""
+    """The expression of each result column by name, also of rows set aside if there are any."""
     read: dict[str, Expr] = {output.name: output.expr for output in query.select}
     return read | aside_sources(query) if aside else read
 
@@ -30,7 +30,7 @@ def read_of(query: Query, aside: bool) -> dict[str, Expr]:
 def with_source_types(
     rows: DataFrame, read: Mapping[str, Expr], frames: Mapping[str, DataFrame]
 ) -> DataFrame:
-    """Rows whose columns have the types of what they are `read` from, by the column's name."""
+    """Give columns the Spark types of the source columns that they are `read` from."""
     lost = {name: field for name, field in _sources(read, frames) if _is_lossy(field)}
     if not lost:
         return rows
@@ -60,7 +60,7 @@ def check_plain(read: Mapping[str, Expr], frames: Mapping[str, DataFrame], where
 def _sources(
     read: Mapping[str, Expr], frames: Mapping[str, DataFrame]
 ) -> Iterator[tuple[str, StructField]]:
-    """What Spark knows of each result that is a column of a source, or a field of one."""
+    """The source's field of each result that is a column of a source, or a field of one."""
     schemas = {stream: frame.schema for stream, frame in frames.items()}
     for name, expr in read.items():
         if (field := _source(expr, schemas)) is not None:

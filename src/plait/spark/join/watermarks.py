@@ -1,4 +1,4 @@
-"""Watermarks that DataFrames come with: Plait takes over their delay and lets go of the rest.
+"""Take over the delay of a DataFrame's watermark, and remove the watermark from its plan.
 
 Spark allows one watermark on the way from a source to a sink («Redefining watermark is
 disallowed»). A watermark below the join would do nothing there, since event-time progress travels

@@ -1,4 +1,4 @@
-"""What the Python workers of Spark need from us besides the work.
+"""Prepare Spark's Python workers: garbage collection, freed memory, printing; the batch's number.
 
 After every task Spark's daemon collects garbage in the worker, and a collection visits every
 object there is: those of pandas, Arrow, numba and Plait's own modules are hundreds of thousands,
@@ -38,10 +38,10 @@ def _silence_setting_up() -> None:
 
 @cache
 def settle() -> None:
-    """Exempt what is there from collections and keep freed memory, once in the life of a process.
+    """Exempt existing objects from garbage collection and keep freed memory, once per process.
 
-    What is no longer referred to is freed as always; only cycles among these very objects are not.
-    So the time for it is when modules have been imported and no state is there yet.
+    Objects without references are freed as always; only cycles among the exempted ones are not. So
+    this is called when modules have been imported and there is no state yet.
     """
     gc.collect()
     gc.freeze()
