@@ -22,6 +22,7 @@ from plait.spark.io.write_delta import FileOutlet, table_schema
 from plait.spark.join.operator import REPORT, JoinOperator, Outlet, RowOutlet
 from plait.testing.examples import clique
 
+Rows = dict[str, list[tuple[int | None, int]]]
 QUERY = clique(2)
 ROUTING = route(QUERY.graph, 1)
 PROCESSOR = Processor(
@@ -69,7 +70,7 @@ class Handle:
         return self._states.setdefault(name, Map())  # type: ignore[no-any-return]
 
 
-def packets(rows: dict[str, list[tuple[int | None, int]]]) -> pd.DataFrame:
+def packets(rows: Rows) -> pd.DataFrame:
     found: list[Packet] = []
     for s, stream in enumerate(QUERY.streams):
         times = pa.array([t for t, _ in rows[stream.name]], pa.timestamp("us"))
@@ -91,8 +92,9 @@ def operator(outlet: Outlet, handle: Handle) -> JoinOperator:
 def test_a_second_task_goes_on_from_the_state_of_the_first() -> None:
     handle, outlet = Handle(), RowOutlet(PROCESSOR, reports=True)
     results = list[int]()
-    for batch in ({"a": [(1, 5)], "b": []}, {"a": [(None, 1)], "b": [(2, 5)]}):
-        rows = packets({name: batch.get(name, []) for name in QUERY.names})
+    batches: list[Rows] = [{"a": [(1, 5)], "b": []}, {"a": [(None, 1)], "b": [(2, 5)]}]
+    for batch in batches:
+        rows = packets(batch)
         frames = list(operator(outlet, handle).handleInputRows((7,), iter([rows]), None))
         assert all(list(frame.columns) == outlet.schema.names for frame in frames)
         assert frames[-1][REPORT].notna().all()
