@@ -1,4 +1,4 @@
-"""What operations cost on this machine: a few seconds of joins, and a fit.
+"""Measure what operations cost on this machine: a few seconds of joins, and a fit.
 
 Workloads are chosen so that each kind of operation is most of the work somewhere: rows without
 partners, many results, many intermediate pairs, large states, tiny batches. CPU times are regressed
@@ -56,7 +56,7 @@ class Workload:
     batches: int
     window: float = 2.0
     columns: int = 1
-    """How many value columns of each stream are selected."""
+    """The number of value columns selected from each stream."""
 
 
 WORKLOADS = (
@@ -93,7 +93,7 @@ def calibrate(
     workloads: Sequence[Workload] = WORKLOADS,
     note: Callable[[str], None] = lambda _: None,
 ) -> Calibration:
-    """Measure this machine."""
+    """Measure the costs of this machine."""
     fastest: dict[Workload, tuple[Operations, float]] = {}
     _measure(workloads[0])
     # Round by round: what else the machine does for a while then meets one run of each, not all

@@ -1,4 +1,4 @@
-"""Columns as the replay and the engine can move them: rows are picked out and put in order.
+"""Decode views and run-end encoded columns, whose rows Arrow cannot select.
 
 Arrow has no kernel that picks values out of views and run-end encoded arrays. As whole columns
 these are decoded where rows enter. Within lists, structs and maps they are refused: a result would
@@ -65,7 +65,7 @@ def check_columns(query: Query) -> None:
 
 
 def _movable(type_: pa.DataType) -> bool:
-    """Whether Arrow can pick values out of several arrays of the type: it is asked."""
+    """Whether Arrow can select values from several arrays of the type; try it."""
     try:
         nothing = pa.nulls(2, type_)
         pa.chunked_array([nothing, nothing]).take(pa.array([3, 0])).filter(pa.array([True, False]))

@@ -1,4 +1,4 @@
-"""The local host: a node in this process, batch by batch, with nothing to store or commit."""
+"""Run a node in this process, batch by batch; nothing is stored or committed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["Counts", "LocalRun", "Rows"]
 
 @dataclass(slots=True)
 class Counts:
-    """What has become of the rows so far, per stream, and how many results there were."""
+    """Rows by stream and by what became of them, and the number of results."""
 
     rows: dict[str, int] = field(default_factory=dict)
     late: dict[str, int] = field(default_factory=dict)
@@ -115,19 +115,19 @@ class LocalRun:
         )
         self.counts = Counts.of(query.names)
         self.events: list[Event] = []
-        """What the adaptive loop did."""
+        """The events of the adaptive loop."""
         self._late: dict[str, list[pa.RecordBatch]] = {name: [] for name in query.names}
         self._aside = aside
         self._finished = False
 
     @property
     def engine(self) -> Engine:
-        """What joins."""
+        """The engine of the node."""
         return self.node.engine
 
     @property
     def plan(self) -> Plan:
-        """The plan that runs, or that it is going to."""
+        """The running plan, or the one that it is migrating to."""
         return self.node.plan
 
     @property
@@ -139,11 +139,13 @@ class LocalRun:
         }
 
     def push(self, batch: Mapping[str, Rows]) -> pa.Table:
-        """Join one batch of rows, of any of the streams; the results it completes."""
+        """Join one batch of rows of any of the streams; return the results that it completes."""
         return pa.Table.from_batches(list(self.stream(batch)), self.query.schema)
 
     def stream(self, batch: Mapping[str, Rows]) -> Iterator[pa.RecordBatch]:
-        """Like `push`, but results come as they are found; must be exhausted."""
+        """Like `push`, but yield results as they are found. Take all of them: the rest of the
+        batch is done between them.
+        """
         for found in self.node.step(batch_of_rows(self.query, batch, self._present())):
             if isinstance(found, Aside):
                 if self._aside is not None:
@@ -162,7 +164,7 @@ class LocalRun:
                 sums[stream] += n
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """The results that still waited for company after the last batch; must be exhausted.
+        """Yield the results that still waited after the last batch. Take all of them.
 
         There are none unless the plan lets tuples wait beyond their batch, or a migration holds
         results back.

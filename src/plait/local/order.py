@@ -1,10 +1,10 @@
-"""The rows of a source with their clock: in order of event time, or as they stand in the source.
+"""Read the rows of a source with their clock: by event time, or as they stand in the source.
 
 *Clock.* A number per row that never falls within a source; sources are replayed side by side by
 their clocks. In event-time order it is the event time in microseconds. In file order it is the
 largest event time so far: a row out of order arrives together with the newest row before it. A row
-without an event time that can be counted with (`engine.ingest.with_times` says which) is *undated*:
-it arrives with its predecessor, and neither clock nor horizon knows of it.
+without a usable event time (`engine.intake.times.with_times` says which) is *undated*: it arrives
+with its predecessor, and neither clock nor horizon knows of it.
 
 *Event-time order.* A first scan of the time column notes, for every position, the earliest time
 after it: the horizon. The second scan holds rows back until the horizon has passed them.
@@ -45,7 +45,7 @@ class Timed(NamedTuple):
 
     @property
     def dates(self) -> int:
-        """How many of the rows have an event time."""
+        """The number of rows with an event time."""
         return len(self.clock) - len(self.undated)
 
     @property
@@ -63,7 +63,7 @@ class Timed(NamedTuple):
         return dates + int(np.searchsorted(self._dates_before, dates, side="right"))
 
     def dated_clock(self, stop: int) -> Ints:
-        """The clock of the dated ones among the first rows."""
+        """The clock of the dated rows among the first `stop`."""
         undated = self.undated[: np.searchsorted(self.undated, stop)]
         return np.delete(self.clock[:stop], undated) if len(undated) else self.clock[:stop]
 

@@ -1,4 +1,4 @@
-"""Several sources replayed side by side, as batches for the local runtime.
+"""Replay several sources side by side, as batches of a local run.
 
 *Correct output.* Every row of every source, once, in one batch; within a stream the order of its
 clock (see `order`). In event-time order no row is ever late, whatever the watermark delays.
@@ -72,7 +72,7 @@ class Replay:
 
     @property
     def progress(self) -> float | None:
-        """The fraction of the input that has been handed out, if it can be told."""
+        """The fraction of the input that has been handed out, if it is known."""
         known = [lane.progress for lane in self._lanes if lane.progress is not None]
         return sum(known) / len(known) if known else None
 
@@ -98,7 +98,7 @@ class Replay:
         return limits
 
     def _read_on(self) -> None:
-        """Read more of the source that holds the others up."""
+        """Read more of the source that is furthest behind."""
         min((lane for lane in self._lanes if not lane.done), key=lambda lane: lane.last).load()
 
     def _by_rows(self) -> Iterator[dict[str, pa.Table]]:
@@ -175,7 +175,7 @@ class _Lane:
         return (self._position / max(self._size, 1)) * self._handed_out / seen
 
     def load(self) -> None:
-        """Read on, or find that there is no more."""
+        """Read the next rows; set `done` if there are none."""
         timed = next(self._rows, None)
         if timed is None:
             self.done = True
@@ -236,7 +236,7 @@ def _width(seconds: float) -> int:
 
 
 def _readable(sources: Mapping[str, Source], order: Order) -> dict[str, Source]:
-    """The sources, with those in memory that can be read only once but are read twice."""
+    """Read sources into memory that can be scanned once but are scanned twice."""
     names: dict[int, list[str]] = {}
     for name, source in sources.items():
         names.setdefault(id(source), []).append(name)
@@ -249,7 +249,7 @@ def _readable(sources: Mapping[str, Source], order: Order) -> dict[str, Source]:
 
 
 def _shares(ready: Sequence[Ints], rows: int) -> list[int]:
-    """How many of each, so that the `rows` smallest clocks of all are taken."""
+    """The number of rows to take from each, so that the smallest clocks of all are taken."""
     together = np.concatenate(ready)
     if len(together) <= rows:
         return [len(clocks) for clocks in ready]

@@ -1,4 +1,4 @@
-"""A query over sources from beginning to end, in this process.
+"""Run a query over sources from beginning to end, in this process.
 
 >>> import pyarrow as pa
 >>> import plait
@@ -38,7 +38,7 @@ from plait.query.query import Query, Stream, narrowed
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of a run, what became of the rows, and what the run took."""
+    """The results of a run, counts of its rows, and the time and memory that it took."""
 
     table: pa.Table
     counts: Counts
@@ -66,7 +66,7 @@ class Results:
         return _require("polars").from_arrow(self.table)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """What DuckDB, polars and others read tables by."""
+        """The interface by which DuckDB, polars and others read tables."""
         return self.table.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ def _require(package: str) -> Any:
 
 
 class Execution:
-    """A run under way: iterate over `results`, and look at the rest in between.
+    """A run in progress: iterate over `results`, and read the other properties in between.
 
     With `late`, late rows are handed to it, by stream and with all their columns; otherwise only
     the columns that the query needs are read.
@@ -139,7 +139,7 @@ class Execution:
 
     @property
     def counts(self) -> Counts:
-        """What has become of the rows so far."""
+        """Counts of the rows so far."""
         return self.run.counts
 
     @property
@@ -159,7 +159,7 @@ class Execution:
 
     @property
     def progress(self) -> float | None:
-        """The fraction of the input that is done, if it can be told."""
+        """The fraction of the input that is done, if it is known."""
         return self._replay.progress
 
     @property
@@ -210,12 +210,12 @@ def run(query: Query, sources: Mapping[str, Any], options: LocalOptions | None =
 
 
 def late_schema(stream: Stream) -> pa.Schema:
-    """The columns of the late rows of a stream: all it has, without dictionaries and the like."""
+    """All columns of a stream, in the types that late rows have: without dictionaries."""
     return pa.schema([(f.name, stored_type(f.type)) for f in stream.fields])
 
 
 def _sources(query: Query, given: Mapping[str, Any]) -> dict[str, Source]:
-    """A source for each stream; two streams that are given the same rows share it."""
+    """Make a source for each stream; streams with the same rows share one."""
     made: dict[int, Source] = {}
     found = {}
     for stream in query.streams:

@@ -1,4 +1,4 @@
-"""Where results go: Parquet, CSV or JSON lines, by extension; each file complete or not at all."""
+"""Write results to Parquet, CSV or JSON lines; a file appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from plait.errors import PlaitError
-from plait.local.jsonl import json_lines
+from plait.local.json_lines import json_lines
 from plait.machine.drafts import Draft, FileId, check_place, writing
 from plait.machine.names import file_name
 
@@ -24,14 +24,14 @@ EXTENSIONS = (".parquet", ".csv", ".jsonl", ".ndjson")
 
 
 class Sink(Protocol):
-    """Takes results as they are found."""
+    """A destination of results."""
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Take some rows."""
+        """Write some rows."""
 
 
 class FileSink:
-    """A file in the making; leaving the `with` block without an error makes it appear.
+    """A file that is being written; it appears when the `with` block ends without an error.
 
     `inputs` are files that it must not replace, whatever they are called.
     """
@@ -64,7 +64,7 @@ class FileSink:
             self._format.write(rows)
 
     def complete(self) -> None:
-        """Write what is left: from here on only the name is missing."""
+        """Write the rest; after this, only the renaming is left."""
         with writing(self.path):
             self._format.close(abandon=False)
         self._draft.sync()
@@ -138,7 +138,7 @@ def _format(path: Path, schema: pa.Schema) -> Callable[[Path, pa.Schema], _Write
 
 
 def _has_form_in_csv(type_: pa.DataType) -> bool:
-    """Whether Arrow can write it; it is asked. Bytes need not be text."""
+    """Whether Arrow can write the type; try it. Binary values need not be text."""
     import pyarrow.csv as pcsv
 
     binary = (pt.is_binary, pt.is_large_binary, pt.is_binary_view, pt.is_fixed_size_binary)

@@ -21,9 +21,11 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
+from plait.engine.states import CombinedState
+from plait.kernels.ring import first_positions
 from plait.local.calibrate import calibrate
 from plait.local.host import LocalRun
-from plait.local.observe import live_tuples, observed
+from plait.local.observe import observed, tree_of
 from plait.optimize.budget import Budget
 from plait.optimize.choose import choose
 from plait.optimize.costs import Costs
@@ -179,7 +181,7 @@ def _run(
             del results
         seconds += time.process_time() - began
         if b >= first and b % 3 == 0:
-            live.append(live_tuples(run))
+            live.append(_live_tuples(run))
     after = observed(run)
     span = setting.batch * (len(batches) - first)
     counted = Operations(**{k: (v - getattr(before, k)) / span for k, v in asdict(after).items()})
@@ -289,3 +291,17 @@ def rank_correlation(left: Sequence[float], right: Sequence[float]) -> float:
     """
     a, b = (np.argsort(np.argsort(values)).astype(float) for values in (left, right))
     return round(float(np.corrcoef(a, b)[0, 1]), 12)
+
+
+def _live_tuples(run: LocalRun) -> dict[frozenset[int], int]:
+    """The tuples of each state that a later tuple may still join."""
+    engine = tree_of(run)
+    marks = [run.watermarks[name] for name in run.query.names]
+    watermarks = [-(2**62) if mark is None else mark for mark in marks]
+    found: dict[frozenset[int], int] = {base.streams: len(base) for base in engine.bases}
+    for state in engine.states():
+        if isinstance(state, CombinedState):
+            rows = first_positions(state.window.ring.header, 0, len(state))
+            alive = state.dead(rows, watermarks) == 0 if len(rows) else np.zeros(0, np.bool_)
+            found[state.streams] = int(alive.sum())
+    return found

@@ -1,4 +1,7 @@
-"""Where rows come from: files, tables and iterators of batches, all read as bounded chunks."""
+"""Read files, tables and iterators of batches in chunks of bounded size.
+
+`base` says what a source is; `files` opens one by its extension. Begin with `base`.
+"""
 
 from plait.local.sources.bad import BadRow, BadRows
 from plait.local.sources.base import Chunk, Source

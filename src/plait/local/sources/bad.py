@@ -1,4 +1,4 @@
-"""Malformed rows: set aside with the reason, counted, and only so many of them."""
+"""Set malformed rows aside with the reason, up to a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every source of rows can do: name its columns, and be read in chunks.
+"""The interface of sources: a schema, and scans in chunks.
 
 *Positions.* Each chunk says how far into the source its rows reach, in a unit of the source's own
 (rows or bytes). Positions of one source are comparable between scans, also of different columns:
@@ -31,7 +31,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """What errors and displays call it."""
+        """The name in errors and displays."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -50,7 +50,7 @@ class Source(Protocol):
         """The malformed rows that scans have set aside."""
 
     def scan(self, columns: Sequence[str] | None = None, *, report: bool = True) -> Iterator[Chunk]:
-        """The rows from the beginning, all columns or some.
+        """Read the rows from the beginning, all columns or some.
 
         Malformed rows are always left out; `report` also adds them to `bad`.
         """

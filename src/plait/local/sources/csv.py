@@ -1,4 +1,4 @@
-"""CSV files: a header, then rows; an empty field is null.
+"""Read CSV files: a header, then rows; an empty field is null.
 
 *Types* come from the first block of the first file, unless given: integers, floats, booleans,
 dates, timestamps in ISO 8601 (in microseconds, unless some have more digits), else strings. A few
@@ -10,7 +10,7 @@ not fit makes its row malformed: it is never rounded. Only a column in which num
 or an exponent were seen holds doubles, and then also whole numbers as the nearest double.
 
 *Malformed* is a row with too few or too many fields, with a value that its column's type does not
-have, with bytes that are no UTF-8, or with broken quotation marks (`records` says what that is).
+have, with bytes that are no UTF-8, or with broken quotation marks (see `csv_records`).
 A block with such a row is read once more, column by column, to find and set aside the rows to
 blame.
 """
@@ -33,7 +33,7 @@ import pyarrow.types as pt
 from plait.errors import SourceError
 from plait.local.sources.bad import DEFAULT_LIMIT, BadRows
 from plait.local.sources.base import Chunk
-from plait.local.sources.records import line_ends, read_records, records
+from plait.local.sources.csv_records import line_ends, read_records, records
 from plait.local.sources.text import (
     BLOCK_BYTES,
     BYTE_ORDER_MARK,

@@ -1,4 +1,4 @@
-"""Event times: the column must hold timestamps, or count units since 1970 and say which."""
+"""Check event-time columns, and turn counts since 1970 into timestamps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _YEAR_9999 = 253_402_300_799
 
 
 def check_time(stream: str, source: Source, column: str) -> None:
-    """Refuse an event-time column that is missing or holds no timestamps, and say what would do."""
+    """Refuse an event-time column that is missing or holds no timestamps, and suggest another."""
     stamps = [f.name for f in source.schema if pt.is_timestamp(f.type)]
     position = source.schema.get_field_index(column)
     if position < 0:
@@ -51,7 +51,7 @@ def check_time(stream: str, source: Source, column: str) -> None:
 
 
 def _likely_unit(source: Source, column: str) -> str:
-    """The unit in which the first value would be a date of our days."""
+    """The unit in which the first value would be a recent date."""
     if source.once:
         return "ms"
     for chunk in source.scan([column], report=False):

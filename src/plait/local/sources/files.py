@@ -1,4 +1,4 @@
-"""From a path to a source: one file, a directory of files, or a pattern, read by extension."""
+"""Open a source by its path: a file, a directory of files, or a pattern; extensions decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON lines: one object per line; a field that is missing is null, one that is new is ignored.
+"""Read JSON lines: one object per line; missing fields are null, new ones are ignored.
 
 *Types* come from the first block of the first file, unless given: those of JSON, and strings that
 are (nearly) all timestamps in ISO 8601 become timestamps.

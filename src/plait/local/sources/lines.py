@@ -1,4 +1,4 @@
-"""The lines of a block of JSON lines, and what can be said about them before they are parsed.
+"""Divide a block of JSON lines, and find lines that need not be parsed.
 
 *Cost.* All of it is a few passes over the bytes, vectorised. The depth of a line is at most the
 number of brackets that it opens. Where every line begins with one, no line opens more than those of
@@ -16,7 +16,7 @@ from plait.kernels.jit import Ints
 from plait.local.sources.scan import depth
 
 MAX_DEPTH = 128
-"""Levels of nesting, unless told otherwise: more than data has, far fewer than a stack holds."""
+"""Levels of nesting by default: more than data has, far fewer than a stack holds."""
 
 _SPACES = b" \t\r"
 _TRIMS = 4
@@ -63,7 +63,7 @@ class Lines:
         return _is_text(self.data) and not len(self._too_deep(max_depth))
 
     def fault(self, n: int, max_depth: int = MAX_DEPTH) -> str:
-        """Why a line need not be parsed; empty if it may be an object."""
+        """The reason why a line cannot be an object; empty if it may be one."""
         line = self[n]
         try:
             line.decode("utf-8")

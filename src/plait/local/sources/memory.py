@@ -1,4 +1,4 @@
-"""Rows that are in this process already: tables, batches, readers and iterators of batches."""
+"""Sources in memory: tables, batches, readers and iterators of batches."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def collected(source: Source) -> TableSource:
 
 
 def as_source(rows: object, schema: pa.Schema, name: str) -> Source:
-    """A source from whatever holds rows: a source, a table, a batch, a reader or an iterable.
+    """Make a source from a source, a table, a batch, a reader or an iterable.
 
     >>> as_source(pa.table({"k": [1, 2]}), pa.schema([("k", pa.int64())]), "trades").size
     2

@@ -1,4 +1,4 @@
-"""Parquet files: one, or several with the same columns."""
+"""Read Parquet files: one, or several with the same columns."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ParquetSource:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turns what Arrow raises into an error that names the file."""
+    """Turn errors of Arrow into one that names the file."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:

@@ -1,4 +1,4 @@
-"""Compiled walks over the bytes of text files: where CSV records end, and how deep JSON nests."""
+"""Compiled scanners of text: find where CSV records end and how deep JSON nests."""
 
 from __future__ import annotations
 

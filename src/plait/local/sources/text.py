@@ -1,10 +1,10 @@
-"""Text files in blocks of whole lines, and the search for the lines that break a block.
+"""Read text files in blocks of whole lines, and find the lines that break a block.
 
 A block is read at once by Arrow, which is fast and gives up at the first malformed row. Then the
 same block is read again with care: `culprits` finds the rows that do not fit by halving, with the
 same reader, so that both readings agree on what fits.
 
-`records` cuts CSV files, in which a line end within quotation marks does not end a record.
+`csv_records` cuts CSV files, in which a line end within quotation marks does not end a record.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def read_lines(
 
 
 def pieces(path: Path, block_bytes: int) -> Iterator[bytes]:
-    """The file's bytes, so many at a time."""
+    """Read a file in pieces of `block_bytes` bytes."""
     with reading(path), open_text(path) as file:
         while data := file.read(block_bytes):
             yield data
@@ -77,7 +77,7 @@ def pieces(path: Path, block_bytes: int) -> Iterator[bytes]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turns what the system or a decoder raises into an error that names the file."""
+    """Turn errors of the system or a decoder into one that names the file."""
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:
@@ -90,7 +90,7 @@ def open_text(path: Path) -> IO[bytes] | gzip.GzipFile:
 
 
 def name_of(paths: Sequence[Path]) -> str:
-    """What a source of these files is called."""
+    """The name of a source of these files."""
     more = len(paths) - 1
     return f"{paths[0]} and {more} more" if more else str(paths[0])
 

@@ -1,4 +1,4 @@
-"""The types of columns in files that do not carry them: by name, or from a look at the values."""
+"""Choose the types of columns in text files: given by name, or inferred from values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TYPE_NAMES = {
 
 
 def parse_type(text: str) -> pa.DataType:
-    """A type from its name.
+    """Parse the name of a type.
 
     >>> parse_type("double"), parse_type("decimal(10, 2)")
     (DataType(double), Decimal128Type(decimal128(10, 2)))

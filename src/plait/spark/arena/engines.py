@@ -1,4 +1,4 @@
-"""The arena: engines in memory that the Python workers of a host share.
+"""The arena: a cache of engines that the Python workers of a host share.
 
 Spark hands a task to any idle worker of its executor. An engine that lived in one worker's memory
 would have to be rebuilt from the state store whenever another worker gets the next batch. So the
@@ -54,7 +54,7 @@ _FAILURES = (OSError, StorageError, NotSaved)
 
 @dataclass(slots=True)
 class Arena:
-    """The engines of one run of a query on this host; see `plait.node.durable.store.Engines`."""
+    """The engines of one run of a query on this host (`plait.node.durable.store.Engines`)."""
 
     run: str
     places: Places
@@ -154,7 +154,7 @@ class Arena:
             room.remove()
 
     def _of(self, query: Query) -> str:
-        """What tells the query from others; a run has one."""
+        """The digest of the query; a run has one query."""
         if self._digest is None or self._digest[0] is not query:
             self._digest = query, query_digest(query)
         return self._digest[1]
@@ -182,7 +182,7 @@ class Arena:
 
     @contextlib.contextmanager
     def _attempt(self) -> Iterator[None]:
-        """What fails in here is as if there were no arena; why is counted."""
+        """Treat a failure as a missing engine, and count its reason."""
         try:
             yield
         except _FAILURES as error:
@@ -194,20 +194,20 @@ class Arena:
 
 
 def sweep(places: Places, run: str) -> None:
-    """Remove what other runs left behind that have no owner, or no use since long."""
+    """Remove the folders of other runs that have no living owner or were not used for long."""
     kept = {run}
-    with _as_far_as_it_goes(), open_beside(places.memory, create=False) as base:
+    with _ignoring_failures(), open_beside(places.memory, create=False) as base:
         for name in set(base.names()) - {run}:
-            with _as_far_as_it_goes():
+            with _ignoring_failures():
                 with base.folder(name, create=False) as home:
                     gone = _abandoned(home) or _age(home) > places.unused_seconds
                 if gone:
                     remove(places, name)
                 else:
                     kept.add(name)
-    with _as_far_as_it_goes(), open_beside(places.disk, create=False) as base:
+    with _ignoring_failures(), open_beside(places.disk, create=False) as base:
         for name in set(base.names()) - kept:  # of runs whose shared memory was emptied
-            with _as_far_as_it_goes():
+            with _ignoring_failures():
                 with base.folder(name, create=False) as home:
                     gone = _age(home) > places.unused_seconds
                 if gone:
@@ -218,18 +218,18 @@ def remove(places: Places, run: str) -> None:
     """Remove everything of a run, or of all runs whose names begin so."""
     plain(run)
     for where in (places.disk, places.memory):
-        with _as_far_as_it_goes(), open_beside(where, create=False) as base:
+        with _ignoring_failures(), open_beside(where, create=False) as base:
             for name in base.names():
                 if name.startswith(run):
                     base.remove(name)
 
 
-def _as_far_as_it_goes() -> contextlib.suppress:
+def _ignoring_failures() -> contextlib.suppress:
     return contextlib.suppress(OSError, StorageError)
 
 
 def _abandoned(home: Folder) -> bool:
-    """Whether a run had owners, and none of them lives."""
+    """Whether a run has owners, none of which is alive."""
     owners = [name.split("-") for name in home.names() if name.startswith(f"{_OWNER}-")]
     here = str(_process_namespace())
     return bool(owners) and all(
@@ -248,7 +248,7 @@ def _age(home: Folder) -> float:
 
 
 def _process_namespace() -> int:
-    """Which processes the ids of processes mean: each container has its own."""
+    """The namespace of process ids: each container has its own."""
     try:
         return os.stat("/proc/self/ns/pid").st_ino
     except OSError:

@@ -1,4 +1,4 @@
-"""Manifests: how the arrays in a room make up an engine, as data that can run nothing.
+"""Encode manifests, which say how arrays make up an engine, as plain data without code.
 
     plait-engine 1          what it is, and in which format
     LENGTH {...}            JSON: for whom it was written, a table of arrays, the state
@@ -47,23 +47,23 @@ _NUMBERS = "iu"
 _CODE = ("query", "plan", "kernels", "engine", "tuning.py")
 
 Place = dict[str, Any]
-"""Where a file has an array, for whoever wrote that."""
+"""The place of an array in a file, in the terms of whoever wrote it."""
 
 
 class Unusable(Exception):
-    """A cached engine that cannot be used, and why; the store has all that is needed without it."""
+    """A cached engine cannot be used, and why. It is rebuilt from the state store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whose engine it is: nobody else may use it."""
+    """The query, processor and state that an engine belongs to."""
 
     query: str
     number: int
     token: str
 
     def to_dict(self) -> dict[str, Any]:
-        """With everything that the format of arrays depends on."""
+        """The subject, and everything that the format of arrays depends on."""
         return {
             "code": code_digest(),
             "numpy": np.__version__,
@@ -76,7 +76,7 @@ class Subject:
 
 @cache
 def code_digest() -> str:
-    """What tells the code that engines consist of from that of any other version."""
+    """A digest of the code that engines consist of."""
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     for part in _CODE:
         for file in _modules(files("plait") / part):
@@ -93,7 +93,7 @@ def _modules(part: Traversable) -> Iterator[Traversable]:
 
 
 def query_digest(query: Query) -> str:
-    """What tells a query from all others."""
+    """A digest of a query."""
     text = json.dumps(query_to_dict(query), sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
 

@@ -1,4 +1,4 @@
-"""A room: the arrays of one engine in files, and the manifest that says what they make up.
+"""A room: a folder with the arrays of one engine in files, and its manifest.
 
 *Invariants.* Whoever works in a room holds its lock, which ends with its process, and has removed
 the manifest first; so an engine that was left half-way is never found.
@@ -49,7 +49,7 @@ _LONG_AGO = range(500_000_000, 1_500_000_000)
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where rooms are: shared memory, disk, and how much of the first each engine may use.
+    """The folders of rooms in shared memory and on disk, and the limits of their use.
 
     If somebody else has one of the folders, another one beside it is used (`open_beside`).
     """
@@ -186,7 +186,7 @@ class Room:
     # -- handing over
 
     def publish(self, live: Live, subject: Subject) -> None:
-        """Let others have the engine; this process must not touch it before it is its turn."""
+        """Publish the engine; this process must not use it until it has the lock again."""
         state = {
             "segments": list(live.segments),
             "engine": engine_to_state(live.engine),
@@ -202,7 +202,7 @@ class Room:
         self.release()
 
     def resume(self, entered: Room, token: str) -> None:
-        """It is this process's turn again, and nobody has had one since; `entered` is this room."""
+        """Go on with the engine that this process published; `entered` is this room, locked."""
         self._folder, self._lock = entered._folder, entered._lock
         entered._folder = entered._lock = None
         self._where(False).unlink(_manifest(token))
@@ -230,12 +230,12 @@ class Room:
         return self._where(False).has(_manifest(token))
 
     def remove(self) -> None:
-        """Away with everything, and with the lock."""
+        """Remove the room, and release the lock."""
         self._places.remove(self._run, self.name)
         self.release()
 
     def release(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         for folder in (self._folder, self._disk):
             if folder is not None:
                 folder.close()
@@ -303,7 +303,7 @@ def _random_time() -> int:
 
 
 def _reserve(file: int, size: int, chunk: int = 1 << 20) -> None:
-    """Have the bytes of a file, so that writing to its mapping cannot fail for want of room."""
+    """Reserve the bytes of a file, so that writing to its mapping cannot fail for lack of space."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, 0, size)
         return

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.local.jsonl import json_lines
+from plait.local.json_lines import json_lines
 
 
 @pytest.mark.parametrize(

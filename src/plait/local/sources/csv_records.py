@@ -1,4 +1,4 @@
-"""CSV files in blocks of whole records.
+"""Cut CSV files into blocks of whole records.
 
 *Definition.* A record is what Python's csv module reads in strict mode. A quotation mark at the
 beginning of a field opens it; within such a field a mark is written twice, delimiters and line

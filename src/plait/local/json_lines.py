@@ -1,4 +1,4 @@
-"""Rows as JSON lines, a column at a time.
+"""Write rows as JSON lines, a column at a time.
 
 Timestamps, dates and times are strings in ISO 8601; decimals are strings, since readers of JSON
 would round them; binaries are strings in base 64. NaN and the infinities, which JSON does not
@@ -16,7 +16,7 @@ import pyarrow.types as pt
 
 
 def json_lines(rows: pa.RecordBatch) -> bytes:
-    """One object per row, each on a line.
+    """Write one JSON object per row, each on a line.
 
     >>> json_lines(pa.RecordBatch.from_pydict({"k": [1, None], "s": ['a"b', "ü"]})).decode()
     '{"k": 1, "s": "a\\\\"b"}\\n{"k": null, "s": "ü"}\\n'

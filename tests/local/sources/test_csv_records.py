@@ -14,7 +14,7 @@ from tests.fuzz.definitions import csv_records
 
 from plait.errors import SourceError
 from plait.local.sources.csv import CsvSource
-from plait.local.sources.records import line_ends, read_records, records
+from plait.local.sources.csv_records import line_ends, read_records, records
 
 MEAN = st.text(st.sampled_from('ab1",,""\n\n\r x'), max_size=40)
 """Texts of little but marks, delimiters and line ends."""
