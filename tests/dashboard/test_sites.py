@@ -48,7 +48,7 @@ def _page(snapshot: JoinSnapshot) -> str:
 def test_the_first_plan_is_drawn_before_anything_changes(box: Path) -> None:
     (watcher,) = watch_checkpoint(box)
     page = _page(watcher.refresh())
-    for text in ("now: plan 0", "4,321", "has not reported", "Nothing was decided yet", "1. ⋈ b"):
+    for text in ("now: plan 0", "4,321", "has not reported", "No decisions yet", "1. ⋈ b"):
         assert text in page
     assert "before: plan" not in page
     assert "way slow" in page

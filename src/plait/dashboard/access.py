@@ -1,4 +1,4 @@
-"""Who may see the console and who may ask for plans: a pure function of a request's head.
+"""Decide who may see the console and who may request plans, by the head of a request.
 
 *What is defended against.* Other users of the machine and programs without the token; pages of
 other sites in the user's browser, which can make it send requests to this machine, also under a

@@ -1,4 +1,4 @@
-"""What a query is doing as metrics for Prometheus, by its conventions.
+"""Export what a query does as metrics for Prometheus, by its conventions.
 
 Names begin with `plait_`, units are base units, what only grows ends in `_total`. Every metric has
 the labels `join` (the name of the join) and `query` (the id of the query that has reported last).
@@ -27,7 +27,7 @@ _LABELS = ("join", "query")
 
 
 class QueryMetrics(Collector):
-    """The metrics of what was read."""
+    """The metrics of some snapshots."""
 
     def __init__(self, found: Sequence[JoinSnapshot]) -> None:
         self._found = found
@@ -39,7 +39,7 @@ class QueryMetrics(Collector):
             labels = (snapshot.name, snapshot.running)
             try:
                 told = list(_metrics(snapshot))
-            except Exception:  # whatever it is, other joins and this one's next batch are told
+            except Exception:  # whatever it is, other joins and this one's next batch are exported
                 told = [_stale(True)]
             for kind, name, text, more, values in told:
                 if name not in families:

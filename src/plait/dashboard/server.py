@@ -63,7 +63,7 @@ _STATIC = {
     "console.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
-_ONLY_SHOWS = "This console only shows. Start it with --control to ask for plans."
+_ONLY_SHOWS = "This console is read-only. Start it with --control to request plans."
 _REFUSED = {
     "wrong host": "This console answers requests to 127.0.0.1 and localhost only. Open the address "
     "that was printed when it was started; from another machine, through a tunnel (ssh -L).",
@@ -73,7 +73,7 @@ _REFUSED = {
 
 
 class SnapshotReader:
-    """Reads control directories again and again, in a thread of its own, whatever happens."""
+    """Take snapshots of all joins in a thread, again and again."""
 
     def __init__(self, watchers: Sequence[Watcher]) -> None:
         self.watchers = watchers
@@ -113,7 +113,7 @@ class SnapshotReader:
 
 
 class AccessGuard:
-    """Lets requests pass that may, and adds the headers that tell browsers what pages may do."""
+    """Refuse requests without access, and add headers that restrict what pages may do."""
 
     def __init__(self, app: ASGIApp, keys: Keys) -> None:
         self._app = app
@@ -164,13 +164,15 @@ def application(reading: SnapshotReader, keys: Keys, *, control: bool = False) -
         Route("/metrics", pages.metrics),
         Route("/static/{name}", pages.static),
     ]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _told, Exception: _broken})
+    app = Starlette(
+        routes=routes, exception_handlers={HTTPException: _not_found, Exception: _failed}
+    )
     app.router.redirect_slashes = False
     return AccessGuard(app, keys)
 
 
-async def _told(request: HttpRequest, error: Exception) -> Response:
-    """What to do if there is no such page, or it takes no such request."""
+async def _not_found(request: HttpRequest, error: Exception) -> Response:
+    """Answer requests for which there is no page."""
     del request
     assert isinstance(error, HTTPException)
     said = "There is no such page here, or it takes no such request. Open the address that was "
@@ -179,15 +181,15 @@ async def _told(request: HttpRequest, error: Exception) -> Response:
     return HTMLResponse(text, status_code=error.status_code, headers=error.headers)
 
 
-async def _broken(request: HttpRequest, error: Exception) -> Response:
+async def _failed(request: HttpRequest, error: Exception) -> Response:
     del request
     said = f"The console cannot answer this ({type(error).__name__}: {error}). The query does not "
     said += "notice. Load the page again; if that does not help, start the console again."
-    return HTMLResponse(refused_page("This is a mistake of Plait's", said), status_code=500)
+    return HTMLResponse(refused_page("This is a bug in Plait", said), status_code=500)
 
 
 class _Pages:
-    """What is answered."""
+    """The handlers of all routes."""
 
     def __init__(self, reading: SnapshotReader, keys: Keys, control: bool) -> None:
         self._reading = reading
@@ -295,7 +297,7 @@ def _refused(said: str, status: int = 403) -> Response:
 
 
 def _number(given: str, many: int) -> int:
-    """The number of one of so many joins; what is none is the first.
+    """The number of one of `many` joins; anything else is the first.
 
     >>> _number("1", 3), _number("7", 3), _number("9" * 5000, 3), _number("x", 3)
     (1, 0, 0, 0)
@@ -313,7 +315,7 @@ def _asked(action: str, form: Form) -> PlanRequest:
 
 
 class TimeoutProtocol(H11Protocol):
-    """Closes connections on which no whole request comes for some seconds."""
+    """Close connections on which no whole request comes for some seconds."""
 
     _timer: asyncio.TimerHandle | None = None
 
@@ -356,7 +358,7 @@ class TimeoutProtocol(H11Protocol):
 
 
 class Console:
-    """A console that runs; `url` opens it, `close` ends it."""
+    """A running console; `url` opens it, `close` ends it."""
 
     def __init__(
         self, watchers: Sequence[Watcher], *, port: int = 0, control: bool = False

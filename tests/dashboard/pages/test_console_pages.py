@@ -117,7 +117,7 @@ def test_pages_do_without_what_is_not_there(snapshot: JoinSnapshot, missing: str
 def test_the_preview_says_what_it_costs(snapshot: JoinSnapshot) -> None:
     plan = "(((trades quotes) news) ratings)"
     text = control_page(SITE, snapshot, Form(plan, preview=preview(snapshot, plan)))
-    for said in (" CPU: ", "exceed its budget", "longest pause", "computed anew", "moving state"):
+    for said in (" CPU: ", "exceed its budget", "longest pause", "recomputed", "moving state"):
         assert said in text
     assert 'name="csrf" value="c"' in text
 

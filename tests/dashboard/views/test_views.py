@@ -30,7 +30,7 @@ def test_the_graph_adds_processors_up(snapshot: JoinSnapshot) -> None:
     assert len(whole.edges) == 6 and all(e.confidence for e in whole.edges)
     for stream, part in zip(whole.streams, one.streams, strict=True):
         assert stream.rate == pytest.approx(3 * (part.rate or 0.0), rel=0.1), (
-            "all believe the same here"
+            "all estimate the same here"
         )
         assert stream.stored > part.stored > 0
     for edge, local in zip(whole.edges, one.edges, strict=True):
@@ -40,9 +40,9 @@ def test_the_graph_adds_processors_up(snapshot: JoinSnapshot) -> None:
     assert "trades" in text and "1 in " in text and "sure" in text
 
 
-def test_what_nobody_believes_is_unknown(snapshot: JoinSnapshot) -> None:
+def test_without_estimates_all_is_unknown(snapshot: JoinSnapshot) -> None:
     view = graph_view(replace(snapshot, estimates={}))
-    assert view is not None and not view.told
+    assert view is not None and not view.estimating
     assert {e.selectivity for e in view.edges} == {None} == {s.rate for s in view.streams}
     assert "no estimate" in draw_graph(view)
     assert graph_view(replace(snapshot, question=None)) is None

@@ -1,4 +1,4 @@
-"""The join graph as a drawing: streams in a ring, the thicker an edge the more often it matches."""
+"""Draw the join graph: streams in a ring; the thicker an edge, the more often it matches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plait.figures import instant, one_in, short
 _WIDTH, _HEIGHT = 450.0, 300.0
 _BOX, _TALL = 122.0, 46.0
 _CROWDED = 6
-"""With more streams than this, edges are told by what is shown when one points at them."""
+"""With more streams than this, edges have tooltips instead of labels."""
 
 
 def draw_graph(view: GraphView) -> Markup:

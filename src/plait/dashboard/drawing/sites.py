@@ -1,4 +1,4 @@
-"""Sites as drawings: the bytes over each link, and the way of a head stream through the sites."""
+"""Draw sites: the bytes over each link, and the way of a head stream through the sites."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _is_slow(link: SiteLink, links: Links) -> bool:
 
 
 def _margin(lines: int) -> float:
-    """The room above and below the middle of a site that has so many lines of text."""
+    """The room above and below the middle of a site with this many lines of text."""
     return _CIRCLE + 10 + _LINE * lines
 
 

@@ -1,4 +1,4 @@
-"""The time line of batches: a panel for each measure, and every decision where it was made.
+"""Draw the time line of batches: a panel for each measure, with decisions marked.
 
 Texts stand beside the drawings, not in them, so that the drawings can be stretched to any width.
 """

@@ -1,4 +1,4 @@
-"""A plan as a drawing: windows at the bottom, results at the top, work and state at each node."""
+"""Draw a plan: windows at the bottom, results at the top, work and state at each node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole pages of the console, as pure functions of what was read and what is asked for."""
+"""The pages of the console, as pure functions of a snapshot and what is requested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plait.dashboard.pages.sections import ViewOptions, render, section
 from plait.dashboard.pages.sites_sections import sites_parts
 from plait.dashboard.reading.snapshot import JoinSnapshot
 from plait.dashboard.views.plan_preview import PlanPreview
-from plait.figures import duration, instant, processors, short, size
+from plait.figures import count, duration, instant, processors, short, size
 from plait.node.reports.requests import PlanAnswer, PlanRequest
 from plait.plan.migration import Strategy
 
@@ -76,7 +76,7 @@ def console_page(site: ConsoleSite, snapshot: JoinSnapshot, path: str, *parts: C
 
 
 def overview(site: ConsoleSite, snapshot: JoinSnapshot, options: ViewOptions) -> Markup:
-    """What one sees first."""
+    """The first page."""
     if snapshot.sites is not None:
         return console_page(site, snapshot, "./", *sites_parts(snapshot.sites))
     return console_page(
@@ -129,7 +129,7 @@ class Form:
 
 
 def control_page(site: ConsoleSite, snapshot: JoinSnapshot, form: Form) -> Markup:
-    """Where another plan is asked for."""
+    """The page on which another plan is requested."""
     return console_page(
         site,
         snapshot,
@@ -160,7 +160,7 @@ def _form(site: ConsoleSite, snapshot: JoinSnapshot, form: Form) -> Markup:
     example = _example(names)
     return section(
         "form",
-        "Ask for a plan",
+        "Request a plan",
         tag("p", said, class_="said", id="held"),
         tag("p", form.trouble, class_="said bad", id="trouble") if form.trouble else None,
         tag(
@@ -168,7 +168,7 @@ def _form(site: ConsoleSite, snapshot: JoinSnapshot, form: Form) -> Markup:
             csrf,
             tag("label", "Plan", tag("input", type="text", name="plan", value=form.plan,
                 placeholder=example, autocomplete="off", spellcheck="false", id="plan")),
-            tag("label", "How to get there", tag("select", options, name="strategy")),
+            tag("label", "Strategy", tag("select", options, name="strategy")),
             tag(
                 "div",
                 tag("button", "Preview", name="action", value="preview", class_="main"),
@@ -204,7 +204,7 @@ def _example(names: Sequence[str]) -> str:
 
 def _preview(found: PlanPreview) -> Markup:
     change = found.change
-    worth = "What it would cost is not known: no processor has told what it believes."
+    worth = "Its cost is unknown: no processor has estimates yet."
     kind = ""
     if change is not None:
         kind = "good" if change <= 0 and not found.too_large else "bad"
@@ -217,7 +217,11 @@ def _preview(found: PlanPreview) -> Markup:
         )
     if found.too_large:
         worth += f" The state of a processor would exceed its budget of {size(found.budget)}."
-    silent = f" {found.silent} processors have told nothing." if found.silent else ""
+    silent = (
+        f" {count(found.silent, 'processor has', 'processors have')} no estimates."
+        if found.silent
+        else ""
+    )
     rows = [
         tag(
             "tr",
@@ -231,10 +235,10 @@ def _preview(found: PlanPreview) -> Markup:
         for p in found.processors[:64]
     ]  # fmt: skip
     head = tag("tr", *(tag("th", name, class_="number" if 0 < n < 5 else None) for n, name in
-        enumerate(("", "CPU", "state", "pause", "work of it", "way"))))  # fmt: skip
+        enumerate(("", "CPU", "state", "pause", "work", "strategy"))))  # fmt: skip
     states = [
         tag("li", f"{word}: {', '.join(listed)}")
-        for word, listed in (("shared", found.kept), ("computed anew", found.made))
+        for word, listed in (("shared", found.kept), ("recomputed", found.made))
         if listed
     ]
     return section(
@@ -249,10 +253,10 @@ def _preview(found: PlanPreview) -> Markup:
 
 
 def _asked(snapshot: JoinSnapshot) -> Markup:
-    """Requests and what became of them."""
+    """The requests and their answers."""
     if not snapshot.waiting and not snapshot.answers:
         return section(
-            "asked", "Requests", tag("p", "Nobody has asked for anything.", class_="soft"),
+            "asked", "Requests", tag("p", "No requests yet.", class_="soft"),
             kind="six",
         )  # fmt: skip
     rows = [
@@ -281,7 +285,7 @@ def _answer(snapshot: JoinSnapshot, answer: PlanAnswer) -> Sequence[Child]:
 
 
 def refused_page(title: str, said: str) -> Markup:
-    """Why somebody sees nothing."""
+    """A page that says why a request was refused."""
     return page(
         tag(
             "head",
@@ -293,7 +297,7 @@ def refused_page(title: str, said: str) -> Markup:
 
 
 def view_options(given: Mapping[str, str]) -> ViewOptions:
-    """What somebody wants to see, from the address; nonsense is as nothing.
+    """Read the options in an address; what makes no sense is ignored.
 
     >>> view_options({"span": "all", "processor": "3"}), view_options({"span": "x"}).span
     (ViewOptions(span=None, processor=3, live=True), 200)

@@ -1,4 +1,4 @@
-"""The pictures of the console as one file that needs nothing else: `plait report`."""
+"""Make one file of the console's pictures that needs nothing else: `plait report`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The parts of pages, each a function from what was read to what is shown.
+"""The parts of pages, each a function from a snapshot to markup.
 
-They know nothing of servers: the same parts make up the console and the report.
+They know nothing of servers: the console and the report consist of the same parts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _QUIET = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """What somebody wants to see, and where links go."""
+    """Which batches and which processor a page shows, and whether it has links."""
 
     span: int | None = 200
     """Batches of the time line; None is all."""
@@ -72,7 +72,7 @@ def section(name: str, title: str, *children: Child, kind: str = "", aside: Chil
 
 
 def render(part: Callable[..., Markup | None], *given: object) -> Markup | None:
-    """A part of a page. One that cannot be drawn says so in its place, and the others are shown."""
+    """Render a part of a page; if that fails, say so in its place."""
     try:
         return part(*given)
     except Exception as error:
@@ -170,15 +170,15 @@ def _stages(spent: object) -> str:
 
 
 def graph(snapshot: JoinSnapshot, options: ViewOptions) -> Markup:
-    """The join graph as it is believed to be."""
+    """The join graph with its estimates."""
     view = graph_view(snapshot, options.processor)
     if view is None:
         return section("graph", "Join graph", tag("p", _UNKNOWN, class_="soft"), kind="five")
-    if not view.told:
-        said = "no processor has told what it believes: plans are not chosen by themselves here"
+    if not view.estimating:
+        said = "no processor has estimates: the plan of this query is fixed"
     else:
         who = "all processors" if view.processor is None else f"processor {view.processor}"
-        said = f"as {who} believed it after batch {view.batch:,}"
+        said = f"estimates of {who} after batch {view.batch:,}"
     rows = [
         tag(
             "tr",
@@ -236,7 +236,7 @@ def _plan(view: TreeView) -> Markup:
     said = processors(view.processors)
     tree: Child = [tag("div", drawn, class_="scroll roomy"), outline(view)]
     if drawn is None:
-        tree = tag("p", "It has no tree: every packet finds its own way.", class_="soft")
+        tree = tag("p", "A router has no tree: it routes every packet on its own.", class_="soft")
     head = tag("p", tag("code", view.plan, class_="plan running"), " ",
                tag("small", f"on {said}", class_="soft"))  # fmt: skip
     return tag("div", head, tree)
@@ -252,8 +252,8 @@ def timeline(snapshot: JoinSnapshot, options: ViewOptions) -> Markup:
         )
         for span in (*SPANS, None)
     ]
-    kinds = (("change", "plan changed"), ("asked", "asked for"), ("verdict", "it paid"),
-             ("bad", "it did not, or something is short"), ("groups", "groups moved"))  # fmt: skip
+    kinds = (("change", "plan changed"), ("asked", "requested"), ("verdict", "paid"),
+             ("bad", "did not pay, or resource short"), ("groups", "groups moved"))  # fmt: skip
     return section(
         "timeline",
         "Batches",
@@ -271,9 +271,7 @@ def decisions(snapshot: JoinSnapshot, options: ViewOptions, most: int) -> Markup
     found = list(reversed(snapshot.decisions))
     more = options.link("decisions", f"all {len(found):,}") if len(found) > most else None
     if not found:
-        return section(
-            "decisions", "Decisions", tag("p", "Nothing was decided yet.", class_="soft")
-        )
+        return section("decisions", "Decisions", tag("p", "No decisions yet.", class_="soft"))
     return section(
         "decisions",
         "Decisions",
@@ -298,7 +296,7 @@ def _card(card: DecisionCard, number: int) -> Markup:
 
 
 def _worth(card: DecisionCard) -> Markup:
-    """What a decision was worth, in one line."""
+    """What a decision is worth, in one line."""
     if card.summary:
         return together(card.summary)
     parts: list[Child] = []
@@ -322,7 +320,7 @@ def _worth(card: DecisionCard) -> Markup:
 
 
 def loads(snapshot: JoinSnapshot, options: ViewOptions) -> Markup:
-    """What each processor takes."""
+    """The load of each processor."""
     view = load_view(snapshot)
     busiest = max((p.busy for p in view.processors), default=0.0) or 1.0
     fullest = view.budget or max((p.state_bytes for p in view.processors), default=0) or 1
@@ -385,7 +383,7 @@ def groups(snapshot: JoinSnapshot) -> Markup:
     if not view.groups:
         said = "Where the streams share no key, rows go to cells of a hypercube, which do not move."
         if snapshot.question is None or snapshot.question.table is not None:
-            said = "Nothing is known of the groups yet."
+            said = "No processor has reported its groups yet."
         return section("groups", "Partition groups", tag("p", said, class_="soft"))
     held: dict[int, list[GroupShare]] = {}
     for group in view.groups:
@@ -407,7 +405,7 @@ def groups(snapshot: JoinSnapshot) -> Markup:
         _moves(view.moves),
         tag("div", places, class_="places"),
         tag("p", "Each box is a processor. The stronger its colour, the more work a group is. "
-            "Framed groups are on their way.", class_="soft small"),
+            "Framed groups are moving.", class_="soft small"),
         aside=tag("small", f"routing table {view.table}, since batch {view.since:,}",
                   class_="soft"),
     )  # fmt: skip
@@ -422,7 +420,7 @@ def _cell(group: GroupShare, view: LoadView, moving: bool) -> Markup:
     return tag(
         "span",
         group.group,
-        title=about + (", on its way" if moving else ""),
+        title=about + (", moving" if moving else ""),
         class_=f"cell l{level}" + (" moving" if moving else ""),
     )
 
@@ -441,7 +439,7 @@ def _moves(moves: Sequence[Move]) -> Markup | None:
 
 
 def notes(snapshot: JoinSnapshot) -> Markup | None:
-    """What went wrong beside the results."""
+    """Notes about what went wrong, apart from results."""
     reports = snapshot.latest.values()
     far_ahead = far_ahead_notes(r.far_ahead for r in reports)
     said = dict.fromkeys([*far_ahead, *snapshot.notes, *(n for r in reports for n in r.notes)])

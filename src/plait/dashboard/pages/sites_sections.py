@@ -18,7 +18,7 @@ _MOST = 300
 
 
 def sites_parts(read: SitesSnapshot) -> list[Child]:
-    """Everything about a join over sites."""
+    """All parts of the page of a join over sites."""
     return [links(read), sites(read), ways(read), decisions(read)]
 
 
@@ -121,7 +121,7 @@ def decisions(read: SitesSnapshot) -> Markup:
     """What was decided about the plan and why, the newest first."""
     found = list(reversed(read.progress.decisions))[:_MOST]
     if not found:
-        nothing = tag("p", "Nothing was decided yet.", class_="soft")
+        nothing = tag("p", "No decisions yet.", class_="soft")
         return section("decisions", "Decisions", nothing)
     cards = []
     for one in found:

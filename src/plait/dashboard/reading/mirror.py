@@ -1,4 +1,4 @@
-"""A copy of what is read of a checkpoint in an object store, in a private folder of this machine.
+"""Copy what the console reads of a checkpoint in an object store to a private local folder.
 
 *Correct output.* The copy has the files that a checkpoint in a folder would have: reports in one
 folder for each query, one log of the distribution manager. Objects never change, so each is copied

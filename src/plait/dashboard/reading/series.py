@@ -1,4 +1,4 @@
-"""The history as columns of numbers, and as few points as a picture can show.
+"""Keep the history as columns of numbers, and reduce it to the points that a picture can show.
 
 A picture has some hundred points, a history tens of thousands of lines. `bucketed` puts neighbours
 together: what is counted is added up, times and sizes are those of the largest, so that a peak of
@@ -51,13 +51,13 @@ class Series:
         return Series(np.concatenate([self.table, rows]))
 
     def last(self, batches: int | None) -> Series:
-        """Those of the last so many batches; None is all."""
+        """The rows of the last batches; None is all."""
         if batches is None or not len(self):
             return self
         return Series(self.table[self["last"] > self["last"][-1] - batches])
 
     def bucketed(self, most: int) -> Series:
-        """At most so many rows, of neighbours put together.
+        """Merge neighbours until there are at most this many rows.
 
         >>> lines = [Past(n, n, results=1, took=n) for n in range(5)]
         >>> few = Series().with_lines(lines).bucketed(3)

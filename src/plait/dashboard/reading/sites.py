@@ -1,4 +1,4 @@
-"""The snapshot of a mailbox of sites as one value, read again and again at little cost.
+"""Read the mailbox of a join over sites again and again, at little cost.
 
 A `SitesWatcher` reads the reports that are new since the last time, by the log of Spark's sink. It
 writes nothing, and needs neither Spark nor the applications.

@@ -96,7 +96,7 @@ class DirectoryWatcher:
         self._gathered = _Gathered()
         self._ends: dict[str, int] = {}
         """How far each log was read."""
-        self._beliefs: dict[int, ProcessorEstimates] = {}
+        self._estimatess: dict[int, ProcessorEstimates] = {}
         self._balance: list[Event] = []
         self._skipped: dict[str, list[str]] = {}
         """What could not be read, by where it is."""
@@ -119,7 +119,7 @@ class DirectoryWatcher:
         lines = self._lines(running, [number for number, _ in recent])
         told = self._gathered.take(lines)
         balance = self._balance_events()
-        self._believe()
+        self._read_estimates()
         query = None if question is None else question.query
         epoch, notes = (None, []) if query is None else control.epochs.newest(query)
         table, trouble = self._table()
@@ -136,7 +136,7 @@ class DirectoryWatcher:
             if told or balance
             else last.decisions,
             recent=recent,
-            estimates=dict(self._beliefs),
+            estimates=dict(self._estimatess),
             table=table,
             epoch=epoch,
             waiting=tuple(requests.waiting()),
@@ -233,12 +233,12 @@ class DirectoryWatcher:
 
     # -- logs
 
-    def _believe(self) -> None:
+    def _read_estimates(self) -> None:
         """Take in what was compared since the last time."""
         for name in self._logs():
             for line in reversed(self._new_lines(f"{EVENTS}/{name}")):
-                if b'"compared"' in line and (belief := _belief(line)) is not None:
-                    self._beliefs[belief[0]] = belief[1]
+                if b'"compared"' in line and (estimates := _estimates_of(line)) is not None:
+                    self._estimatess[estimates[0]] = estimates[1]
                     break
 
     def _logs(self) -> list[str]:
@@ -326,16 +326,18 @@ def _all(lines: Iterable[Past]) -> Iterable[Mapping[str, Any]]:
     return (decision for line in lines for decision in line.decisions)
 
 
-def _belief(line: bytes) -> tuple[int, ProcessorEstimates] | None:
+def _estimates_of(line: bytes) -> tuple[int, ProcessorEstimates] | None:
     """A comparison of plans in a log, with the processor that made it."""
     try:
         given = json.loads(line)
         if given["event"] != "compared":
             return None
         head = from_plain(EventHead, given, any_version=True)
-        belief = ProcessorEstimates(head.batch, head.time, given["statistics"], given["standing"])
-        of_types = isinstance(belief.statistics, dict) and isinstance(belief.standing, dict)
-        return (head.processor, belief) if of_types else None
+        estimates = ProcessorEstimates(
+            head.batch, head.time, given["statistics"], given["standing"]
+        )
+        of_types = isinstance(estimates.statistics, dict) and isinstance(estimates.standing, dict)
+        return (head.processor, estimates) if of_types else None
     except (ValueError, KeyError, TypeError, RecursionError, SourceError):
         return None
 

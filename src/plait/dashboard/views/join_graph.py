@@ -1,4 +1,4 @@
-"""The join graph as it is believed to be now: rates of streams, selectivities between them.
+"""Compute the join graph: the estimated rates of streams and selectivities between them.
 
 Each processor has estimates of its own, of the rows that come to it. For the query as a whole rates
 are added up. The selectivity of two streams is the share of all their pairs that match: processor p
@@ -48,7 +48,7 @@ class EdgeView:
 
 @dataclass(frozen=True, slots=True)
 class GraphView:
-    """All of it."""
+    """The streams and the edges between them."""
 
     streams: tuple[StreamView, ...]
     edges: tuple[EdgeView, ...]
@@ -56,8 +56,8 @@ class GraphView:
     """Whose estimates these are; None: all taken together."""
     batch: int | None = None
     """The newest comparison of plans that they come from."""
-    told: int = 0
-    """Processors that have told what they believe."""
+    estimating: int = 0
+    """The number of processors with estimates."""
 
 
 def graph_view(snapshot: JoinSnapshot, processor: int | None = None) -> GraphView | None:
@@ -67,8 +67,8 @@ def graph_view(snapshot: JoinSnapshot, processor: int | None = None) -> GraphVie
         return None
     estimates = {
         p: found
-        for p, belief in snapshot.estimates.items()
-        if processor in (None, p) and (found := _statistics(belief)) is not None
+        for p, told in snapshot.estimates.items()
+        if processor in (None, p) and (found := _statistics(told)) is not None
     }
     copies = _copies(snapshot) if processor is None else {}
     rates = _rates(query, list(estimates.values()), copies)
@@ -84,7 +84,13 @@ def graph_view(snapshot: JoinSnapshot, processor: int | None = None) -> GraphVie
     last = snapshot.last
     marks: Mapping[str, int] = {} if last is None else last.watermarks
     streams = tuple(
-        StreamView(name, *rates[name], stored[name], total.get(name, 0), marks.get(name))
+        StreamView(
+            name,
+            *rates[name],
+            stored=stored[name],
+            late=total.get(name, 0),
+            watermark=marks.get(name),
+        )
         for name in query.names
     )
     edges = tuple(
@@ -95,9 +101,9 @@ def graph_view(snapshot: JoinSnapshot, processor: int | None = None) -> GraphVie
     return GraphView(streams, edges, processor, newest, len(estimates))
 
 
-def _statistics(belief: ProcessorEstimates) -> Statistics | None:
+def _statistics(estimates: ProcessorEstimates) -> Statistics | None:
     try:
-        return read_statistics(belief.statistics)
+        return read_statistics(estimates.statistics)
     except PlaitError:
         return None
 

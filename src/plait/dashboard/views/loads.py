@@ -1,4 +1,4 @@
-"""Processors and partition groups: what each takes, where groups are, and which are moving."""
+"""Compute the load of processors and partition groups, and which groups are moving."""
 
 from __future__ import annotations
 
@@ -19,14 +19,11 @@ class ProcessorView:
     number: int
     plan: str
     rows: int
-    """That came to it in the last batch."""
-    results: int
+    """Rows that came to it in the last batch."""
     busy: float
     """Seconds of the last batch."""
-    state_rows: int
     state_bytes: int
     groups: int | None
-    epoch: int
     share: float
     """Of the rows of all processors, times their number: 1 is the mean."""
 
@@ -66,16 +63,13 @@ def load_view(snapshot: JoinSnapshot) -> LoadView:
     mean = sum(routed.values()) / len(routed) if routed else 0.0
     processors = tuple(
         ProcessorView(
-            r.processor,
-            r.plan,
-            routed[r.processor],
-            r.results,
-            sum(r.seconds.values()),
-            r.state_rows,
-            r.state_bytes,
-            None if table is None else counts.get(r.processor, 0),
-            r.epoch,
-            routed[r.processor] / mean if mean else 1.0,
+            number=r.processor,
+            plan=r.plan,
+            rows=routed[r.processor],
+            busy=sum(r.seconds.values()),
+            state_bytes=r.state_bytes,
+            groups=None if table is None else counts.get(r.processor, 0),
+            share=routed[r.processor] / mean if mean else 1.0,
         )
         for r in latest
     )
@@ -84,7 +78,14 @@ def load_view(snapshot: JoinSnapshot) -> LoadView:
     if where is None:
         moves = () if table is None else table.under_way
         return LoadView(processors, (), moves, budget=limit)
-    return LoadView(processors, where.groups, where.moves, where.table, where.since, limit)
+    return LoadView(
+        processors=processors,
+        groups=where.groups,
+        moves=where.moves,
+        table=where.table,
+        since=where.since,
+        budget=limit,
+    )
 
 
 def _placement(snapshot: JoinSnapshot, table: Table, began: Table) -> Placement | None:

@@ -1,8 +1,8 @@
-"""What another plan would take, and what it takes to get there, before anybody asks for it.
+"""Predict what another plan and the migration to it would cost, before anybody requests it.
 
-The models are those that the processors decide by: the cost model for the plans, and the two cost
-models of migrations for the way. They are fed with what each processor believed of its streams when
-it compared plans last. A processor that has told nothing is left out, and counted.
+The models are those by which processors decide: the cost model of plans, and the two cost models of
+migrations. Their input is what each processor estimated when it last compared plans. Processors
+without estimates are left out, and counted.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class ProcessorPreview:
 
 @dataclass(frozen=True, slots=True)
 class PlanPreview:
-    """What a request would mean."""
+    """What a requested plan would cost."""
 
     plan: str
     label: str
-    """The plan with the ways of its tuples."""
+    """The plan with its probe orders."""
     processors: tuple[ProcessorPreview, ...] = ()
     silent: int = 0
     """Processors of which nothing is known."""
@@ -81,7 +81,7 @@ class PlanPreview:
 def preview(
     snapshot: JoinSnapshot, plan: str, strategy: Strategy | Literal["auto"] = "auto"
 ) -> PlanPreview:
-    """What going to a plan would take; what is no plan of the question is a PlaitError."""
+    """Predict the cost of a plan; PlaitError if it is no plan of the question."""
     question = snapshot.question
     if question is None:
         raise MigrationError(
@@ -111,13 +111,13 @@ def preview(
             found.append(foreseen)
     silent = len(latest) - len(found)
     return PlanPreview(
-        str(wanted),
-        plan_label(wanted),
-        tuple(found),
-        silent,
-        tuple(sorted(kept)),
-        tuple(sorted(made)),
-        question.budget.memory if question.budget.unit == "bytes" else None,
+        plan=str(wanted),
+        label=plan_label(wanted),
+        processors=tuple(found),
+        silent=silent,
+        kept=tuple(sorted(kept)),
+        made=tuple(sorted(made)),
+        budget=question.budget.memory if question.budget.unit == "bytes" else None,
     )
 
 
@@ -159,15 +159,15 @@ def _foreseen(
         overhead=overhead,
     )
     return ProcessorPreview(
-        processor,
-        now.cpu * (price or 1.0),
-        then.cpu * (price or 1.0),
-        now.bytes,
-        then.bytes,
-        way.pause,
-        way.work,
-        way.strategy,
-        way.reason if strategy == "auto" else "as you chose",
+        processor=processor,
+        now=now.cpu * (price or 1.0),
+        then=then.cpu * (price or 1.0),
+        bytes_now=now.bytes,
+        bytes_then=then.bytes,
+        pause=way.pause,
+        work=way.work,
+        strategy=way.strategy,
+        reason=way.reason if strategy == "auto" else "as you chose",
     )
 
 

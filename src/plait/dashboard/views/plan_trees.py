@@ -1,7 +1,7 @@
-"""Plans as trees, with what each node holds and does, from the last report of the processors.
+"""Compute the trees of the running plans, with the state and the work of each node.
 
-Work is counted, not timed: what a join inserted, looked up, looked at and found, each times what
-that costs by the calibrated cost model. So the shares of the nodes can be compared with each other.
+Work is counted, not timed: inserts, probes, rows visited and matches, each times its cost in the
+calibrated cost model. So the shares of the nodes can be compared.
 """
 
 from __future__ import annotations
@@ -105,15 +105,15 @@ def _node(
         ways = tuple(_way(query, node, c) for c in range(len(node.children)))
     counted = tuple((what, sum(n[i] for n in done)) for i, what in enumerate(WORK) if done)
     return NodeView(
-        state_label(query, streams),
-        rows,
-        size,
-        work,
-        work / total if total else None,
-        counted if isinstance(node, Join) else (),
-        ways,
-        children,
-        root,
+        label=state_label(query, streams),
+        rows=rows,
+        bytes=size,
+        work=work,
+        share=work / total if total else None,
+        counted=counted if isinstance(node, Join) else (),
+        ways=ways,
+        children=children,
+        root=root,
     )
 
 
