@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plait.engine.driver import Engine
 from plait.local.host import LocalRun
-from plait.node.operations import counted, inputs_of
+from plait.node.operation_counts import counted, inputs_of
 from plait.optimize.model import Operations
 
 

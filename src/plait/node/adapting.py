@@ -42,12 +42,12 @@ from plait.engine.intake.ingest import Arrivals
 from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.monitor import Watch
 from plait.engine.sampling import sample
-from plait.node.pieces import Piece, pieces
+from plait.node.sub_batches import SubBatch, sub_batches
 from plait.plan.jtree import Join, Leaf
 from plait.plan.migration import Migration
 
 
-class Hosted(Protocol):
+class EngineHost(Protocol):
     """An engine, and whoever changes its plan."""
 
     @property
@@ -113,7 +113,7 @@ class Adapting:
 
     def join(
         self,
-        hosted: Hosted,
+        hosted: EngineHost,
         batch: int,
         arrivals: dict[int, Arrivals],
         watermarks: list[int],
@@ -125,7 +125,7 @@ class Adapting:
         """
         self._batch = batch
         self._start(hosted.engine)
-        for piece in pieces(self.setting, hosted.engine, arrivals, watermarks, newest):
+        for piece in sub_batches(self.setting, hosted.engine, arrivals, watermarks, newest):
             if self.setting.limited:
                 yield from self._obey(hosted, self._coming(hosted.engine, piece))
             before = self._begin(hosted.engine)
@@ -158,7 +158,7 @@ class Adapting:
                 return
             yield item
 
-    def _coming(self, engine: Engine, piece: Piece) -> ChangePlan | None:
+    def _coming(self, engine: Engine, piece: SubBatch) -> ChangePlan | None:
         plan = engine.plan
         if engine.migrating or not isinstance(plan, Join | Leaf):
             return None
@@ -166,7 +166,7 @@ class Adapting:
         rows = [len(piece.arrivals.get(s, ())) for s in streams]
         return self._tell(engine, IncomingRows(plan, rows, piece.newest))
 
-    def _joined(self, engine: Engine, piece: Piece, before: float) -> ChangePlan | None:
+    def _joined(self, engine: Engine, piece: SubBatch, before: float) -> ChangePlan | None:
         if self._oldest is None:
             times = [int(a.times[0]) for a in piece.arrivals.values() if len(a)]
             self._oldest = min(times, default=piece.newest)
@@ -191,7 +191,7 @@ class Adapting:
         )
         return self._tell(engine, observed)
 
-    def _due(self, engine: Engine, piece: Piece, took: float) -> bool:
+    def _due(self, engine: Engine, piece: SubBatch, took: float) -> bool:
         """Whether to read the counters after a piece that took so long."""
         unusual, self._usual = slow(took, self._usual), usually(took, self._usual)
         return (
@@ -223,7 +223,7 @@ class Adapting:
 
     # -- obeying
 
-    def _obey(self, hosted: Hosted, move: ChangePlan | None) -> Iterator[pa.RecordBatch]:
+    def _obey(self, hosted: EngineHost, move: ChangePlan | None) -> Iterator[pa.RecordBatch]:
         """Change the plan; yields the results that waited in the old engine."""
         if move is None:
             return

@@ -42,13 +42,13 @@ from plait.kernels.memory import HEAP, Memory
 from plait.machine.clock import Clock
 from plait.node.adapting import Adapting, unwatched
 from plait.node.batch import Aside, Batch
-from plait.node.choosing import way_for
 from plait.node.durable.header import Header, stored_plan
 from plait.node.epochs import Epoch
-from plait.node.far_ahead import far_ahead_after
 from plait.node.idle import followed
 from plait.node.reports.report import Report, add
 from plait.node.reports.work import Tally, held
+from plait.node.strategy_choice import choose_strategy
+from plait.node.time_outliers import time_outliers_after
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.jtree import Join, Leaf
@@ -275,7 +275,7 @@ class Node:
                 self.query.streams, self.newest, self.floors, self._heard, batch.clock
             )
         report = self.report
-        self.far_ahead = far_ahead_after(
+        self.far_ahead = time_outliers_after(
             self.query, self.far_ahead, before, self.newest, report.rows, report.late
         )
 
@@ -386,7 +386,7 @@ class Node:
         setting = self.setup.adapt or Setting(self.query, PlanPolicy(), Budget(), DEFAULT)
         memory = setting.budget.memory
         room = None if memory is None else max(0.0, memory - self.engine.nbytes)
-        return way_for(self.engine, plan, setting.costs, setting.policy, room)
+        return choose_strategy(self.engine, plan, setting.costs, setting.policy, room)
 
     def _settle(self) -> None:
         """After a batch: note what has ended, and begin what was queued."""

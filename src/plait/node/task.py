@@ -30,9 +30,9 @@ import pyarrow as pa
 from plait.engine.intake.times import BEFORE_ALL_TIMES, event_times
 from plait.engine.intake.watermarks import watermarks_of
 from plait.errors import CheckpointDamaged
-from plait.groups.moves.carrier import RESTORE, Carrier, Stored, looked_through
+from plait.groups.moves.carrier import RESTORE, Carrier, StoredRows, looked_through
 from plait.groups.moves.lanes import FLAGGED, PLAIN, TAKEN_IN, kind_of, lane_of, stream_of
-from plait.groups.moves.moving import Entered, enter
+from plait.groups.moves.moving import MoveActions, enter
 from plait.groups.moves.transfer import NOWHERE, Transfers
 from plait.groups.routing.routing import Routing
 from plait.groups.routing.rows import encode_rows, gathered
@@ -59,7 +59,7 @@ def _no_table(_number: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StepInputs:
     """What the host of a node tells it for one batch."""
 
     token: str
@@ -79,7 +79,7 @@ class Told:
     """The number of the batch, if rows go to files of a table from here; None: elsewhere."""
 
 
-class Beginning(NamedTuple):
+class InheritedState(NamedTuple):
     """What a processor begins with that joins in where others are already."""
 
     header: Header
@@ -96,7 +96,7 @@ class Processor:
     routing: Routing
     aside: bool = False
     """Whether rows that are set aside are handed out."""
-    beginning: Beginning | None = None
+    beginning: InheritedState | None = None
     """What one begins with that joins in later; None: there was no batch before."""
     upgraded: str | None = None
     """The contract in the state, if it was agreed to go on with another question."""
@@ -127,10 +127,10 @@ class Task:
     number: int
     store: Store
     engines: Engines
-    beginning: Beginning | None = None
+    beginning: InheritedState | None = None
     upgraded: str | None = None
 
-    def run(self, batch: Batch, told: Told) -> Iterator[pa.RecordBatch | Aside | Report]:
+    def run(self, batch: Batch, told: StepInputs) -> Iterator[pa.RecordBatch | Aside | Report]:
         """Join one batch; yields results, rows set aside, and at the end the report."""
         laps = [_now(told.clock)]
         header, live, rebuilt = self._open()
@@ -302,7 +302,7 @@ class Task:
             )
         return stored
 
-    def _fill(self, live: Live, header: Header, given: Sequence[Stored]) -> None:
+    def _fill(self, live: Live, header: Header, given: Sequence[StoredRows]) -> None:
         """Take rows into the engine whose results were found before."""
         watermarks = watermarks_of(self.setup.query, header.newest, header.floors)
         arrivals = {}
@@ -323,17 +323,17 @@ class Task:
     def _carrier(self) -> Carrier:
         return Carrier(self.setup.query, self.routing, self.number)
 
-    def _cleaned(self, header: Header, live: Live, entered: Entered) -> Live:
+    def _cleaned(self, header: Header, live: Live, entered: MoveActions) -> Live:
         """An engine without the rows that groups which come back have left behind."""
         self.engines.drop(self.number, live)
         header = replace(header, moving=entered.moving, checksum=None)
         return self._rebuilt(header, "")
 
     def _take_in(
-        self, header: Header, live: Live, entered: Entered, told: Told
+        self, header: Header, live: Live, entered: MoveActions, told: StepInputs
     ) -> tuple[int, list[dict[str, Any]]]:
         """Take in the groups that arrive, and make their rows durable; bytes written, answers."""
-        written, answers, parts = 0, [], list[Stored]()
+        written, answers, parts = 0, [], list[StoredRows]()
         for move in entered.take_in:
             began = told.clock.wall()
             exported = header.batch + 1 - header.moving.begun[move.number]
@@ -352,12 +352,14 @@ class Task:
             written += self._write(live, header.batch + 1, lane, rows, encode_rows(rows))
         return written, answers
 
-    def _answer(self, node: Node, live: Live, batch: Batch, entered: Entered, told: Told) -> None:
+    def _answer(
+        self, node: Node, live: Live, batch: Batch, entered: MoveActions, told: StepInputs
+    ) -> None:
         """Export what is asked for, and tell the manager how moves stand."""
         carrier, table = self._carrier, self._table(told)
         for move in entered.export:
             number = node.batch - entered.moving.begun[move.number]
-            parts = [Stored(stream, 0, rows) for stream, rows, _ in self._admitted(node, batch)]
+            parts = [StoredRows(stream, 0, rows) for stream, rows, _ in self._admitted(node, batch)]
             if not number:
                 stored = self.store.segments()
                 earlier = sorted(s for s in stored if _was_there(node.batch, s[0], s[1]))
@@ -377,7 +379,7 @@ class Task:
                 node.report.moves.append({"move": move.number, "what": "all old purged"})
         node.moving = replace(entered.moving, checked=checked).purged(segments)
 
-    def _table(self, told: Told) -> Table:
+    def _table(self, told: StepInputs) -> Table:
         return self.routing.table if told.table is None else told.table
 
     # -- to the store

@@ -20,10 +20,10 @@ from plait.api.sql import sql
 from plait.cli import main
 from plait.cli.demo.on_spark import write_arrivals
 from plait.cli.demo.outage import QUERY, WATERMARK, Outage, cut_arrivals, streams
-from plait.groups.balance.draft import BalanceSetting
-from plait.groups.balance.manager import Manager, MoveEnded, manage
+from plait.groups.balance.manager import ManagerState, MoveEnded, manage
+from plait.groups.balance.proposal import BalanceSetting
 from plait.groups.moves.messages import Move
-from plait.node.reports.looks import Looks
+from plait.node.reports.cluster_monitor import ClusterMonitor
 from plait.node.reports.report import Report
 from plait.node.reports.work import WORK
 from plait.plan.text import read_plan
@@ -165,8 +165,8 @@ def test_the_hot_spot_is_seen_and_relieved() -> None:
     tables = streams(course, 1)
     query = sql(tables, QUERY, watermark=WATERMARK).query
     cluster = Cluster(query, read_plan(query, "mjoin"), 2, seed=1)
-    looks = Looks(cluster.processor.setup.query, len(cluster.table.places), 2)
-    setting, manager = BalanceSetting(looks.window), Manager()
+    monitor = ClusterMonitor(cluster.processor.setup.query, len(cluster.table.places), 2)
+    setting, manager = BalanceSetting(monitor.window), ManagerState()
     busiest, decided = list[float](), list[Move]()
     for batch in cut_arrivals(tables, course.batch)[9:20]:
         table = cluster.table
@@ -174,18 +174,20 @@ def test_the_hot_spot_is_seen_and_relieved() -> None:
         reports = [replace(report, cpu={"join": seconds_of(report)}) for report in cluster.reports]
         took = [report.cpu["join"] for report in reports]
         busiest.append(max(took) / sum(took))
-        looks.add(reports, table)
+        monitor.add(reports, table)
         said = {(a["move"], a["what"]) for r in cluster.reports for a in r.moves}
         ended = [m.number for m in table.under_way if (m.number, "received") in said]
         if ended:
             cluster.table = table.changed(cluster.batch, 2, end=ended)
             for number in ended:
-                manager = manage(setting, manager, MoveEnded(number, looks.time)).manager
-        look = looks.look(cluster.table, range(2))
-        manager, wish, _ = manage(setting, manager, look) if look else (manager, None, ())
-        if wish is not None and not decided:
-            decided += wish.moves
-            begin = wish.moves
+                manager = manage(setting, manager, MoveEnded(number, monitor.time)).manager
+        snapshot = monitor.snapshot(cluster.table, range(2))
+        manager, decision, _ = (
+            manage(setting, manager, snapshot) if snapshot else (manager, None, ())
+        )
+        if decision is not None and not decided:
+            decided += decision.moves
+            begin = decision.moves
             cluster.table = cluster.table.changed(cluster.batch, 2, begin=begin)
     (move,) = decided
     assert (len(move.groups), move.receivers, move.spread) == (1, (0, 1), query.index("errors"))

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook, pairs_of, part_of
-from plait.groups.balance.draft import BalanceSetting
-from plait.groups.balance.manager import Manager, MoveEnded, manage
-from plait.groups.balance.relocation import Balance
+from plait.groups.balance.cluster import (
+    ClusterSnapshot,
+    GroupSnapshot,
+    ProcessorSnapshot,
+    pairs_of,
+    part_of,
+)
+from plait.groups.balance.manager import ManagerState, MoveEnded, manage
+from plait.groups.balance.proposal import BalanceSetting
+from plait.groups.balance.relocation import BalanceDecision
 from plait.groups.moves.messages import Move
 
 
@@ -36,7 +42,7 @@ class SimulatedCluster:
     time: float = 0.0
     under_way: list[tuple[int, Move]] = field(default_factory=list)
     began: list[Move] = field(default_factory=list)
-    wishes: list[Balance] = field(default_factory=list)
+    decisions: list[BalanceDecision] = field(default_factory=list)
     refuse: bool = False
 
     def __post_init__(self) -> None:
@@ -57,7 +63,7 @@ class SimulatedCluster:
                 found[holder] += self.load(group) * self.slow.get(holder, 1.0)
         return found
 
-    def look(self, span: float = 1.0) -> Look:
+    def snapshot(self, span: float = 1.0) -> ClusterSnapshot:
         self.time += span
         matches = [0.0] * self.processors
         for g in self.groups:
@@ -65,11 +71,11 @@ class SimulatedCluster:
             for holder in g.holders:
                 # One result for each 1,000 pairs: about what they cost, in rows.
                 matches[holder] += pairs_of(here) * self.window * self.per_pair / self.per_row
-        return Look(
+        return ClusterSnapshot(
             self.time,
             span,
             tuple(
-                ProcessorLook(
+                ProcessorSnapshot(
                     p,
                     load * span,
                     nbytes=sum(self.nbytes(g) for g in self.groups if p in g.holders)
@@ -81,7 +87,7 @@ class SimulatedCluster:
                 for p, load in enumerate(self.loads())
             ),
             tuple(
-                GroupLook(
+                GroupSnapshot(
                     i,
                     g.holders,
                     tuple(round(r * span) for r in g.rates),
@@ -94,19 +100,21 @@ class SimulatedCluster:
             ),
         )
 
-    def step(self, setting: BalanceSetting, manager: Manager, span: float = 1.0) -> Manager:
-        """One look, and what is asked for then."""
+    def step(
+        self, setting: BalanceSetting, manager: ManagerState, span: float = 1.0
+    ) -> ManagerState:
+        """One snapshot, and what is asked for then."""
         for left, move in self.under_way:
             if left == 0:
                 self._carry_out(move)
                 ended = MoveEnded(move.number, self.time, done=not self.refuse)
                 manager = manage(setting, manager, ended).manager
         self.under_way = [(left - 1, move) for left, move in self.under_way if left > 0]
-        manager, wish, _ = manage(setting, manager, self.look(span))
-        if wish is not None:
-            self.wishes.append(wish)
-            self.active = (self.active | set(wish.join)) - set(wish.leave)
-            for move in wish.moves:
+        manager, decision, _ = manage(setting, manager, self.snapshot(span))
+        if decision is not None:
+            self.decisions.append(decision)
+            self.active = (self.active | set(decision.join)) - set(decision.leave)
+            for move in decision.moves:
                 self._begin(move)
         return manager
 
@@ -129,9 +137,11 @@ class SimulatedCluster:
             if not self.refuse:
                 self.groups[g].holders, self.groups[g].spread = move.receivers, move.spread
 
-    def run(self, setting: BalanceSetting, looks: int, manager: Manager | None = None) -> Manager:
-        manager = manager or Manager()
-        for _ in range(looks):
+    def run(
+        self, setting: BalanceSetting, snapshots: int, manager: ManagerState | None = None
+    ) -> ManagerState:
+        manager = manager or ManagerState()
+        for _ in range(snapshots):
             manager = self.step(setting, manager)
         return manager
 

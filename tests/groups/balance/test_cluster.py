@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from plait.errors import StatisticsError
 from plait.groups.balance.cluster import (
-    GroupLook,
-    Look,
-    ProcessorLook,
+    ClusterSnapshot,
+    GroupSnapshot,
+    ProcessorSnapshot,
     Work,
     divided_work,
     pairs_of,
@@ -19,7 +19,7 @@ from plait.groups.balance.cluster import (
 
 COUNTS = st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
 KNOWN = st.builds(
-    lambda arrived, stored, many, spread: GroupLook(
+    lambda arrived, stored, many, spread: GroupSnapshot(
         0, tuple(range(many)), arrived, stored, spread=spread if many > 1 else None
     ),
     COUNTS,
@@ -49,7 +49,7 @@ def test_parts_together_have_each_row_of_the_divided_stream_once(
 
 @given(st.floats(0.01, 100), st.integers(0, 1000), st.lists(KNOWN, min_size=1, max_size=5))
 def test_the_work_of_all_groups_is_that_of_the_processor(
-    seconds: float, results: int, groups: list[GroupLook]
+    seconds: float, results: int, groups: list[GroupSnapshot]
 ) -> None:
     works = [w for w in divided_work(seconds, results, groups) if w is not None]
     came = any(sum(g.arrived or ()) for g in groups)
@@ -60,8 +60,8 @@ def test_the_work_of_all_groups_is_that_of_the_processor(
 
 def test_rows_and_matches_are_weighed_by_how_many_there_are() -> None:
     """30 rows and 70 results: of each second, 0.3 go to rows and 0.7 to matches."""
-    many_rows = GroupLook(0, (0,), arrived=(20, 0), stored=(10, 10))
-    many_pairs = GroupLook(1, (0,), arrived=(10, 0), stored=(30, 30))
+    many_rows = GroupSnapshot(0, (0,), arrived=(20, 0), stored=(10, 10))
+    many_pairs = GroupSnapshot(1, (0,), arrived=(10, 0), stored=(30, 30))
     first, second = divided_work(10.0, 70, [many_rows, many_pairs])
     assert first is not None and second is not None
     assert first == pytest.approx(Work(2.0, 0.7)) and second == pytest.approx(Work(1.0, 6.3))
@@ -69,51 +69,56 @@ def test_rows_and_matches_are_weighed_by_how_many_there_are() -> None:
 
 def test_a_spread_group_counts_with_what_is_here() -> None:
     """Of stream 0 a half is here, and of stream 1 all."""
-    spread = GroupLook(0, (0, 1), arrived=(40, 10), stored=(4, 5), spread=0)
-    whole = GroupLook(1, (0,), arrived=(20, 10), stored=(2, 5))
+    spread = GroupSnapshot(0, (0, 1), arrived=(40, 10), stored=(4, 5), spread=0)
+    whole = GroupSnapshot(1, (0,), arrived=(20, 10), stored=(2, 5))
     first, second = divided_work(1.0, 10, [spread, whole])
     assert first == second
 
 
 def test_what_is_measured_is_not_estimated() -> None:
-    measured = GroupLook(0, (0,), arrived=(10, 10), stored=(10, 10), work=4.0)
-    other = GroupLook(1, (0,), arrived=(10, 10), stored=(10, 10))
+    measured = GroupSnapshot(0, (0,), arrived=(10, 10), stored=(10, 10), work=4.0)
+    other = GroupSnapshot(1, (0,), arrived=(10, 10), stored=(10, 10))
     found, estimated = divided_work(2.0, 40, [measured, other])
     assert found == Work(2.0, 2.0) and estimated == Work(0.5, 0.5)
     assert divided_work(None, None, [measured]) == [Work(4.0, 0.0)]
 
 
 def test_unknown_is_unknown() -> None:
-    known = GroupLook(0, (0,), arrived=(10, 10), stored=(10, 10))
-    for unknown in (GroupLook(1, (0,)), GroupLook(1, (0,), arrived=(1, 1))):
+    known = GroupSnapshot(0, (0,), arrived=(10, 10), stored=(10, 10))
+    for unknown in (GroupSnapshot(1, (0,)), GroupSnapshot(1, (0,), arrived=(1, 1))):
         assert divided_work(1.0, 10, [known, unknown]) == [None, None]
     assert divided_work(1.0, None, [known]) == [None]
     assert divided_work(None, 10, [known]) == [None]
-    assert divided_work(1.0, 0, [known, GroupLook(1, (0,), arrived=(1, 1))]) != [None, None], (
+    assert divided_work(1.0, 0, [known, GroupSnapshot(1, (0,), arrived=(1, 1))]) != [None, None], (
         "without matches, stored rows do not matter"
     )
 
 
-GROUPS = (GroupLook(4, (0,), (1, 2), (3, 4), 5.0), GroupLook(5, (0, 1), spread=1, moving=True))
-LOOK = Look(9.0, 1.0, (ProcessorLook(0, 0.5, 10.0, 7, 3), ProcessorLook(1, active=False)), GROUPS)
+GROUPS = (
+    GroupSnapshot(4, (0,), (1, 2), (3, 4), 5.0),
+    GroupSnapshot(5, (0, 1), spread=1, moving=True),
+)
+SNAPSHOT = ClusterSnapshot(
+    9.0, 1.0, (ProcessorSnapshot(0, 0.5, 10.0, 7, 3), ProcessorSnapshot(1, active=False)), GROUPS
+)
 
 
 def test_groups_are_listed_at_each_of_their_holders() -> None:
-    assert LOOK.held() == {0: list(GROUPS), 1: [GROUPS[1]]}
+    assert SNAPSHOT.held() == {0: list(GROUPS), 1: [GROUPS[1]]}
 
 
 def test_looks_that_make_no_sense_are_refused_by_name() -> None:
-    one = ProcessorLook(0)
+    one = ProcessorSnapshot(0)
     with pytest.raises(StatisticsError, match="one processor twice"):
-        Look(1.0, 1.0, (one, one), ())
+        ClusterSnapshot(1.0, 1.0, (one, one), ())
     with pytest.raises(StatisticsError, match="one group twice"):
-        Look(1.0, 1.0, (one,), (GroupLook(1, (0,)), GroupLook(1, (0,))))
+        ClusterSnapshot(1.0, 1.0, (one,), (GroupSnapshot(1, (0,)), GroupSnapshot(1, (0,))))
     with pytest.raises(StatisticsError, match="group 1 has no holder"):
-        Look(1.0, 1.0, (one,), (GroupLook(1, ()),))
+        ClusterSnapshot(1.0, 1.0, (one,), (GroupSnapshot(1, ()),))
     with pytest.raises(StatisticsError, match=r"group 1 .* processor 7"):
-        Look(1.0, 1.0, (one,), (GroupLook(1, (0, 7), spread=0),))
+        ClusterSnapshot(1.0, 1.0, (one,), (GroupSnapshot(1, (0, 7), spread=0),))
     for wrong in (-1.0, float("nan"), float("inf")):
         with pytest.raises(StatisticsError, match="processor 3 with seconds="):
-            ProcessorLook(3, seconds=wrong)
-        with pytest.raises(StatisticsError, match="a look with span="):
-            Look(1.0, wrong, (), ())
+            ProcessorSnapshot(3, seconds=wrong)
+        with pytest.raises(StatisticsError, match="a snapshot with span="):
+            ClusterSnapshot(1.0, wrong, (), ())

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook
+from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, ProcessorSnapshot
 from plait.groups.balance.decide import rebalance
-from plait.groups.balance.draft import BalanceSetting, BalanceStanding, Overload
 from plait.groups.balance.policy import BalancePolicy
-from plait.groups.balance.relocation import Balance
+from plait.groups.balance.proposal import BalanceContext, BalanceSetting, Overload
+from plait.groups.balance.relocation import BalanceDecision
 
 LONG = Overload(9, 1000.0)
 """Above the margin for so long that anything pays."""
@@ -26,26 +26,28 @@ def decide(
     under_way: int = 0,
     movable: bool = True,
     **policy: Any,
-) -> Balance:
+) -> BalanceDecision:
     """One list of groups, by their load, for each processor; groups are numbered in order."""
-    groups, looks, loads = list[GroupLook](), list[ProcessorLook](), dict[int, float]()
+    groups, snapshots, loads = list[GroupSnapshot](), list[ProcessorSnapshot](), dict[int, float]()
     for p, mine in enumerate(works):
         sizes = [1e4] * len(mine) if nbytes is None else nbytes[p]
         for load, size in zip(mine, sizes, strict=True):
             rows = (10, 10)
-            groups.append(GroupLook(len(groups), (p,), rows, rows, size, work=load))
+            groups.append(GroupSnapshot(len(groups), (p,), rows, rows, size, work=load))
         taking_part = active is None or p in active
-        looks.append(ProcessorLook(p, nbytes=float(sum(sizes)), matches=0, active=taking_part))
+        snapshots.append(
+            ProcessorSnapshot(p, nbytes=float(sum(sizes)), matches=0, active=taking_part)
+        )
         if None not in mine:
             loads[p] = sum(load for load in mine if load is not None)
     setting = BalanceSetting(10.0, BalancePolicy(**policy), movable=movable)
-    standing = BalanceStanding(
+    context = BalanceContext(
         loads, dict.fromkeys(range(len(works)), past), busy or {}, under_way=under_way
     )
-    return rebalance(setting, Look(20.0, 1.0, tuple(looks), tuple(groups)), standing)
+    return rebalance(setting, ClusterSnapshot(20.0, 1.0, tuple(snapshots), tuple(groups)), context)
 
 
-def went(decision: Balance) -> dict[int, tuple[int, ...]]:
+def went(decision: BalanceDecision) -> dict[int, tuple[int, ...]]:
     """Where each group goes."""
     return {g: move.receivers for move in decision.moves for g in move.groups}
 
@@ -72,7 +74,7 @@ def test_it_is_confirmed_by_looks_in_a_row_and_by_what_staying_has_cost() -> Non
     works: list[list[float | None]] = [[0.2] * 4, []]
     waiting = decide(works, past=Overload(1, 1.0), confirm=3)
     assert waiting.kind == "stay" and waiting.overloaded == (0,)
-    assert "to be confirmed by 3 looks" in waiting.reasons[0]
+    assert "to be confirmed by 3 snapshots" in waiting.reasons[0]
     assert decide(works, past=Overload(2, 1.0), confirm=3).kind == "move"
     dear = decide(works, past=Overload(2, 0.0), confirm=3, payback=1e6)
     assert dear.kind == "stay" and "staying has cost" in dear.reasons[0]
@@ -95,7 +97,7 @@ def test_little_relief_is_not_worth_a_move() -> None:
         (decide([[0.2] * 4, [0.1], [None]]), "of 1 processors it is not known"),
     ],
 )
-def test_reasons_to_stay_or_to_know_less(found: Balance, said: str) -> None:
+def test_reasons_to_stay_or_to_know_less(found: BalanceDecision, said: str) -> None:
     assert any(said in reason for reason in found.reasons)
     assert found.kind == "stay" or "not known" in said
 

@@ -4,33 +4,33 @@ from typing import Any
 
 import pytest
 
-from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook
-from plait.groups.balance.draft import BalanceDraft, BalanceSetting, BalanceStanding
-from plait.groups.balance.hot_groups import put_together, spread_hottest
+from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, ProcessorSnapshot
+from plait.groups.balance.hot_groups import merge_cooled, spread_hottest
 from plait.groups.balance.policy import BalancePolicy
+from plait.groups.balance.proposal import BalanceContext, BalanceProposal, BalanceSetting
 
-HOT = GroupLook(0, (0,), (900, 100), (900, 100), 1e4)
-COLD = GroupLook(1, (0,), (5, 5), (5, 5), 1e4)
+HOT = GroupSnapshot(0, (0,), (900, 100), (900, 100), 1e4)
+COLD = GroupSnapshot(1, (0,), (5, 5), (5, 5), 1e4)
 
 
-def draft(
-    groups: tuple[GroupLook, ...],
+def proposal(
+    groups: tuple[GroupSnapshot, ...],
     loads: dict[int, float],
     processors: int = 4,
     busy: dict[int, str] | None = None,
     **policy: Any,
-) -> BalanceDraft:
+) -> BalanceProposal:
     holding = {h for g in groups for h in g.holders}
-    looks = tuple(
-        ProcessorLook(p, loads.get(p, None if p in holding else 0.0), 1e4, matches=0)
+    snapshots = tuple(
+        ProcessorSnapshot(p, loads.get(p, None if p in holding else 0.0), 1e4, matches=0)
         for p in range(processors)
     )
     setting = BalanceSetting(10.0, BalancePolicy(**policy))
-    standing = BalanceStanding(loads, busy=busy or {})
-    return BalanceDraft(setting, Look(20.0, 1.0, looks, groups), standing)
+    context = BalanceContext(loads, busy=busy or {})
+    return BalanceProposal(setting, ClusterSnapshot(20.0, 1.0, snapshots, groups), context)
 
 
-def spread(found: BalanceDraft, sender: int = 0, waited: float = 100.0) -> bool:
+def spread(found: BalanceProposal, sender: int = 0, waited: float = 100.0) -> bool:
     return spread_hottest(found, sender, found.mean(found.loads), waited, "processor 0 is hot")
 
 
@@ -38,7 +38,7 @@ LOADS = {0: 1.0, 1: 0.1, 2: 0.1, 3: 0.1}
 
 
 def test_a_hot_group_is_spread_by_its_faster_stream() -> None:
-    found = draft((HOT, COLD), LOADS)
+    found = proposal((HOT, COLD), LOADS)
     assert spread(found)
     (move,) = found.moves
     assert (move.groups, move.senders, move.spread) == ((0,), (0,), 0)
@@ -49,17 +49,19 @@ def test_a_hot_group_is_spread_by_its_faster_stream() -> None:
 
 
 def test_a_group_that_another_processor_could_take_is_not_spread() -> None:
-    found = draft((COLD, GroupLook(2, (0,), (5, 5), (5, 5), 1e4)), {0: 0.5, 1: 0.4, 2: 0.4, 3: 0.4})
+    found = proposal(
+        (COLD, GroupSnapshot(2, (0,), (5, 5), (5, 5), 1e4)), {0: 0.5, 1: 0.4, 2: 0.4, 3: 0.4}
+    )
     assert not spread(found) and not found.moves and not found.stuck
 
 
 def test_what_may_not_or_cannot_be_spread_is_said() -> None:
-    unknown = GroupLook(0, (0,), (900, 100), None, 1e4, work=1.0)
-    full = draft((HOT,), LOADS, memory=1.5e4)
+    unknown = GroupSnapshot(0, (0,), (900, 100), None, 1e4, work=1.0)
+    full = proposal((HOT,), LOADS, memory=1.5e4)
     for found, said in (
-        (draft((HOT,), LOADS, spread=False), "it may not be spread"),
-        (draft((unknown,), LOADS), "the rows of its streams are not known"),
-        (draft((HOT,), LOADS, busy=dict.fromkeys((1, 2, 3), "x")), "no processors to spread it"),
+        (proposal((HOT,), LOADS, spread=False), "it may not be spread"),
+        (proposal((unknown,), LOADS), "the rows of its streams are not known"),
+        (proposal((HOT,), LOADS, busy=dict.fromkeys((1, 2, 3), "x")), "no processors to spread it"),
         (full, "no processors to spread it"),
     ):
         assert not spread(found) and not found.moves
@@ -68,21 +70,21 @@ def test_what_may_not_or_cannot_be_spread_is_said() -> None:
 
 def test_spreading_that_gains_nothing_is_not_done() -> None:
     """Both streams are equally fast: each of two would still have three quarters."""
-    even = GroupLook(0, (0,), (500, 500), (500, 500), 1e4)
-    found = draft((even,), {0: 1.0, 1: 0.6}, processors=2)
+    even = GroupSnapshot(0, (0,), (500, 500), (500, 500), 1e4)
+    found = proposal((even,), {0: 1.0, 1: 0.6}, processors=2)
     assert not spread(found) and found.stuck == [0]
     assert "would leave the slowest with" in found.reasons[0]
 
 
 def test_spreading_waits_until_staying_has_cost_as_much() -> None:
-    found = draft((HOT,), LOADS, payback=1e6)
+    found = proposal((HOT,), LOADS, payback=1e6)
     assert spread(found, waited=0.001), "nothing else is to happen meanwhile"
     assert not found.moves and not found.stuck and "staying has cost" in found.reasons[0]
 
 
 def test_a_spread_group_that_got_hotter_is_spread_further() -> None:
-    held = GroupLook(0, (0, 1), (9000, 100), (9000, 100), 1e4, spread=0)
-    found = draft((held,), {0: 1.0, 1: 1.0, 2: 0.0, 3: 0.0})
+    held = GroupSnapshot(0, (0, 1), (9000, 100), (9000, 100), 1e4, spread=0)
+    found = proposal((held,), {0: 1.0, 1: 1.0, 2: 0.0, 3: 0.0})
     assert spread(found)
     (move,) = found.moves
     assert (move.senders, move.receivers, move.spread_before) == ((0, 1), (0, 1, 2, 3), 0)
@@ -90,28 +92,28 @@ def test_a_spread_group_that_got_hotter_is_spread_further() -> None:
 
 
 def test_holders_that_are_left_alone_keep_their_part() -> None:
-    held = GroupLook(0, (0, 1), (9000, 100), (9000, 100), 1e4, spread=0)
-    found = draft((held,), {0: 1.0, 1: 1.0, 2: 0.0}, busy={1: "it rests"})
+    held = GroupSnapshot(0, (0, 1), (9000, 100), (9000, 100), 1e4, spread=0)
+    found = proposal((held,), {0: 1.0, 1: 1.0, 2: 0.0}, busy={1: "it rests"})
     assert spread(found) and not found.moves
     assert "another of its holders is left alone" in found.reasons[0]
 
 
 def test_a_holder_of_which_nothing_is_known_keeps_its_part() -> None:
     """Its load was taken for 0 once the group was spread anew."""
-    held = GroupLook(0, (0, 1), (9000, 100), (9000, 100), 1e4, spread=0)
-    found = draft((held,), {0: 1.0, 2: 0.0, 3: 0.0})
+    held = GroupSnapshot(0, (0, 1), (9000, 100), (9000, 100), 1e4, spread=0)
+    found = proposal((held,), {0: 1.0, 2: 0.0, 3: 0.0})
     assert 1 not in found.loads
     spread(found)
     assert not found.moves and 1 not in found.loads and found.reasons
 
 
-COOL = GroupLook(0, (0, 1), (9, 1), (9, 1), 1e4, spread=0)
-BUSY = GroupLook(1, (2,), (90, 10), (90, 10), 1e4)
+COOL = GroupSnapshot(0, (0, 1), (9, 1), (9, 1), 1e4, spread=0)
+BUSY = GroupSnapshot(1, (2,), (90, 10), (90, 10), 1e4)
 
 
 def test_a_group_that_has_cooled_is_put_together_at_the_holder_with_the_least() -> None:
-    found = draft((COOL, BUSY), {0: 0.05, 1: 0.04, 2: 1.0, 3: 0.5})
-    put_together(found)
+    found = proposal((COOL, BUSY), {0: 0.05, 1: 0.04, 2: 1.0, 3: 0.5})
+    merge_cooled(found)
     (move,) = found.moves
     assert (move.senders, move.receivers, move.spread, move.spread_before) == (
         (0, 1),
@@ -125,22 +127,24 @@ def test_a_group_that_has_cooled_is_put_together_at_the_holder_with_the_least() 
 
 def test_a_group_between_hot_and_cool_stays_as_it_is() -> None:
     for load, together in ((0.04, True), (0.10, False)):
-        found = draft((COOL, BUSY), {0: load, 1: load, 2: 0.4, 3: 0.4}, cool=0.5)
-        put_together(found)
+        found = proposal((COOL, BUSY), {0: load, 1: load, 2: 0.4, 3: 0.4}, cool=0.5)
+        merge_cooled(found)
         assert bool(found.moves) is together
 
 
 @pytest.mark.parametrize(
     "found",
     [
-        draft((COOL, BUSY), {0: 0.05, 2: 1.0, 3: 0.5}),
-        draft((COOL, BUSY), {0: 0.05, 1: 0.04, 2: 1.0}, busy={1: "it rests"}),
-        draft((COOL, BUSY), {0: 0.05, 1: 0.04, 2: 1.0}, cool=0.0),
-        draft((GroupLook(0, (0, 1), spread=0), BUSY), {0: 0.05, 1: 0.04, 2: 1.0}),
-        draft((GroupLook(0, (0, 1), (9, 1), (9, 1), spread=0, moving=True),), {0: 0.1, 1: 0.1}),
+        proposal((COOL, BUSY), {0: 0.05, 2: 1.0, 3: 0.5}),
+        proposal((COOL, BUSY), {0: 0.05, 1: 0.04, 2: 1.0}, busy={1: "it rests"}),
+        proposal((COOL, BUSY), {0: 0.05, 1: 0.04, 2: 1.0}, cool=0.0),
+        proposal((GroupSnapshot(0, (0, 1), spread=0), BUSY), {0: 0.05, 1: 0.04, 2: 1.0}),
+        proposal(
+            (GroupSnapshot(0, (0, 1), (9, 1), (9, 1), spread=0, moving=True),), {0: 0.1, 1: 0.1}
+        ),
     ],
     ids=["unknown", "busy", "not cool", "unknown rows", "moving"],
 )
-def test_otherwise_it_stays_spread(found: BalanceDraft) -> None:
-    put_together(found)
+def test_otherwise_it_stays_spread(found: BalanceProposal) -> None:
+    merge_cooled(found)
     assert not found.moves

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.groups.balance.simulated_cluster import SimulatedCluster, SimulatedGroup
 
-from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook
-from plait.groups.balance.draft import BalanceSetting
-from plait.groups.balance.manager import Manager, MoveEnded, manage
+from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, ProcessorSnapshot
+from plait.groups.balance.manager import ManagerState, MoveEnded, manage
 from plait.groups.balance.policy import BalancePolicy
+from plait.groups.balance.proposal import BalanceSetting
 
 WINDOW = 10.0
 
@@ -59,12 +59,12 @@ def test_half_of_the_load_on_one_of_ten_is_balanced_at_once() -> None:
     for g, group in enumerate(found.groups):
         group.holders = (0,) if g < 100 else (g % 10,)
     found.run(setting(), 5)
-    assert len(found.wishes) == 1 and found.imbalance() < 1.15
+    assert len(found.decisions) == 1 and found.imbalance() < 1.15
 
 
 def test_slow_drift_triggers() -> None:
     found = cluster(4)
-    manager = Manager()
+    manager = ManagerState()
     for _ in range(200):
         for group in found.groups[:20]:
             if group.rates[0] < 15:
@@ -79,31 +79,36 @@ def test_what_a_processor_took_by_another_plan_is_forgotten() -> None:
     By the mean over time the first would give groups away, although there is nothing to win.
     """
 
-    def look(at: int, plan: str, loads: tuple[float, float]) -> Look:
-        return Look(
+    def snapshot(at: int, plan: str, loads: tuple[float, float]) -> ClusterSnapshot:
+        return ClusterSnapshot(
             float(at),
             1.0,
-            tuple(ProcessorLook(p, n, matches=0, plan=plan) for p, n in enumerate(loads)),
-            tuple(GroupLook(g, (g % 2,), (50, 50), (50, 50), nbytes=1e4) for g in range(40)),
+            tuple(ProcessorSnapshot(p, n, matches=0, plan=plan) for p, n in enumerate(loads)),
+            tuple(GroupSnapshot(g, (g % 2,), (50, 50), (50, 50), nbytes=1e4) for g in range(40)),
         )
 
-    manager, looks = Manager(), [("((a b) c)", (0.6, 0.4))] + [("(a b c)", (0.01, 0.01))] * 5
-    for at, (plan, loads) in enumerate(looks):
-        manager, wish, _ = manage(setting(confirm=2), manager, look(at, plan, loads))
-        assert wish is None, f"look {at}: {wish.reasons}"
-    manager, wishes = Manager(), []
+    manager, snapshots = (
+        ManagerState(),
+        [("((a b) c)", (0.6, 0.4))] + [("(a b c)", (0.01, 0.01))] * 5,
+    )
+    for at, (plan, loads) in enumerate(snapshots):
+        manager, decision, _ = manage(setting(confirm=2), manager, snapshot(at, plan, loads))
+        assert decision is None, f"snapshot {at}: {decision.reasons}"
+    manager, decisions = ManagerState(), []
     for at in range(4):
-        manager, wish, _ = manage(setting(confirm=2), manager, look(at, "(a b c)", (0.6, 0.4)))
-        wishes.append(wish)
-    assert any(wishes), "by one plan, they move"
+        manager, decision, _ = manage(
+            setting(confirm=2), manager, snapshot(at, "(a b c)", (0.6, 0.4))
+        )
+        decisions.append(decision)
+    assert any(decisions), "by one plan, they move"
 
 
 def test_oscillating_load_does_not_cause_ping_pong() -> None:
     found = cluster(2)
-    manager = Manager()
-    for look in range(200):
+    manager = ManagerState()
+    for snapshot in range(200):
         for g, group in enumerate(found.groups):
-            hot = (g < 20) == (look % 2 == 0)
+            hot = (g < 20) == (snapshot % 2 == 0)
             group.rates = (20.0, 20.0) if hot else (5.0, 5.0)
         manager = found.step(setting(), manager)
     assert len(found.began) <= 2
@@ -124,12 +129,12 @@ def test_a_group_that_may_not_be_spread_is_reported() -> None:
     found = cluster(2, 1)
     found.groups[0].rates = (500.0, 500.0)
     asked = setting(spread=False, confirm=1)
-    manager, wish, events = manage(asked, Manager(), found.look())
-    assert wish is None
+    manager, decision, events = manage(asked, ManagerState(), found.snapshot())
+    assert decision is None
     assert [e.kind for e in events] == ["weighed", "unbalanced"]
     assert events[1].data["groups"] == [0]
     assert "cannot be balanced" in events[1].data["reasons"][0]
-    assert not manage(asked, manager, found.look()).events, "it is told once"
+    assert not manage(asked, manager, found.snapshot()).events, "it is told once"
 
 
 def test_a_move_to_a_slow_processor_goes_back_and_is_not_repeated_soon() -> None:
@@ -176,9 +181,9 @@ def test_the_load_asks_for_more_and_fewer_processors() -> None:
     asked = setting(grow=0.25, shrink=0.1)
     manager = found.run(asked, 80)
     assert len(found.active) > 1
-    many = len(found.wishes)
+    many = len(found.decisions)
     manager = found.run(asked, 20, manager)
-    assert len(found.wishes) == many, "it comes to rest"
+    assert len(found.decisions) == many, "it comes to rest"
     for group in found.groups:
         group.rates = (1.0, 1.0)
     found.run(asked, 120, manager)
@@ -195,12 +200,12 @@ def test_who_is_short_of_memory_gives_away_what_is_too_much_and_no_more(delay: i
     found.run(setting(memory=most, headroom=0.0, margin=9.0), 3 * delay)
     held = [sum(found.nbytes(g) for g in found.groups if p in g.holders) for p in range(4)]
     assert max(held) <= most
-    assert len(found.wishes) == 1, "it is asked for once"
+    assert len(found.decisions) == 1, "it is asked for once"
     assert sum(len(m.groups) for m in found.began) == 30, "up to the mean"
 
 
 def test_an_end_that_nobody_waits_for_changes_nothing() -> None:
-    manager = Manager()
+    manager = ManagerState()
     assert manage(setting(), manager, MoveEnded(7, 1.0)).manager is manager
 
 
@@ -227,8 +232,8 @@ def test_any_cluster_comes_to_rest_balanced_or_says_why_not(data: st.DataObject)
     assert len(found.began) == many, "it comes to rest"
     loads = found.loads()
     mean = sum(loads) / processors
-    _, wish, events = manage(asked, replace(manager, said=""), found.look())
-    assert wish is None
+    _, decision, events = manage(asked, replace(manager, said=""), found.snapshot())
+    assert decision is None
     over = max(loads) - mean > max(asked.policy.margin * mean, asked.policy.least) + 1e-9
     if over:
         decision = events[0].data["decision"]
@@ -253,13 +258,13 @@ def test_no_decision_makes_the_slowest_slower(data: st.DataObject) -> None:
         )
     )
     found = SimulatedCluster(groups, processors)
-    manager = Manager()
+    manager = ManagerState()
     for _ in range(3):
-        manager, wish, _ = manage(setting(), manager, found.look())
-        if wish is not None and wish.kind == "move":
-            assert wish.after is not None and wish.before is not None
-            assert wish.after <= wish.before + 1e-12
-            assert not any(found.groups[g].moving for m in wish.moves for g in m.groups)
+        manager, decision, _ = manage(setting(), manager, found.snapshot())
+        if decision is not None and decision.kind == "move":
+            assert decision.after is not None and decision.before is not None
+            assert decision.after <= decision.before + 1e-12
+            assert not any(found.groups[g].moving for m in decision.moves for g in m.groups)
             break
 
 
@@ -269,11 +274,11 @@ def test_time_of_a_decision(processors: int, capsys: pytest.CaptureFixture[str])
     found = cluster(processors, 100)
     for group in found.groups[: 50 * processors]:
         group.rates = (15.0, 15.0)
-    manager = manage(setting(), Manager(), found.look()).manager
-    look = found.look()
+    manager = manage(setting(), ManagerState(), found.snapshot()).manager
+    snapshot = found.snapshot()
     began = time.perf_counter()
-    wish = manage(setting(), manager, look).wish
+    decision = manage(setting(), manager, snapshot).decision
     took = time.perf_counter() - began
-    assert wish is not None and wish.kind == "move"
+    assert decision is not None and decision.kind == "move"
     with capsys.disabled():
-        print(f"\n{processors} processors: {took:.3f} s, {len(wish.moves)} moves")
+        print(f"\n{processors} processors: {took:.3f} s, {len(decision.moves)} moves")

@@ -52,7 +52,7 @@ def test_looks_add_up_and_one_without_everybody_does_not_count() -> None:
     assert one.after({0: 1.0}, 10.0, 100.0, 40.0) is one
     assert one.after({0: 1.0, 1: None}, 10.0, 100.0, 40.0) is one
     two = one.after({0: 3.0, 1: 4.0}, 5.0, 50.0, 20.0)
-    assert (dict(two.seconds), two.span, two.looks) == ({0: 4.0, 1: 6.0}, 15.0, 2)
+    assert (dict(two.seconds), two.span, two.snapshots) == ({0: 4.0, 1: 6.0}, 15.0, 2)
     assert (two.rows, two.moved_rows) == (150.0, 60.0)
     unknown = two.after({0: 1.0, 1: 1.0}, 1.0, None, 5.0)
     assert (unknown.rows, unknown.moved_rows) == (None, 65.0)

@@ -5,7 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plait.groups.balance.policy import BalancePolicy
-from plait.groups.balance.relocation import MoveWay, groups_to_move, move_record, way_back, way_of
+from plait.groups.balance.relocation import (
+    ProtocolChoice,
+    choose_protocol,
+    groups_to_move,
+    move_record,
+    way_back,
+)
 from plait.groups.moves.cost import Cargo, MoveCosts
 from plait.groups.moves.messages import Move, MoveForecast
 
@@ -39,9 +45,9 @@ SMALL = Cargo(nbytes=1e6, rows=1e4, rows_work=0.1, match_work=0.2)
 LARGE = Cargo(nbytes=1e9, rows=1e7, rows_work=1e-4, match_work=1e-4)
 
 
-def way(cargo: Cargo, latency: float | None = None, **options: object) -> MoveWay:
+def way(cargo: Cargo, latency: float | None = None, **options: object) -> ProtocolChoice:
     policy = BalancePolicy(latency=latency)
-    return way_of(cargo, MoveCosts(), policy, 10.0, **options)  # type: ignore[arg-type]  # by name
+    return choose_protocol(cargo, MoveCosts(), policy, 10.0, **options)  # type: ignore[arg-type]  # by name
 
 
 def test_the_cheaper_protocol_is_taken() -> None:
@@ -85,11 +91,11 @@ def test_the_event_log_has_a_move_and_its_forecast_in_one() -> None:
 
 
 def test_the_way_back_undoes_a_move() -> None:
-    back = way_back(MOVE, 9, MoveWay("MSLB", "it did not pay", 1.0, 2.0))
+    back = way_back(MOVE, 9, ProtocolChoice("MSLB", "it did not pay", 1.0, 2.0))
     assert (back.number, back.protocol, back.groups) == (9, "MSLB", (7, 8))
     assert (back.senders, back.receivers) == ((1, 2), (0,))
     assert (back.spread, back.spread_before, back.forecast.returned) == (None, 1, True)
     assert (back.forecast.pause, back.forecast.work) == (1.0, 2.0)
     assert back.forecast.reason == "it did not pay"
-    again = way_back(back, 3, MoveWay("PTLB", "", 0.0, 0.0))
+    again = way_back(back, 3, ProtocolChoice("PTLB", "", 0.0, 0.0))
     assert again == MOVE

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from plait.errors import CheckpointDamaged
-from plait.groups.moves.carrier import Carrier, Stored, looked_through
+from plait.groups.moves.carrier import Carrier, StoredRows, looked_through
 from plait.groups.moves.lanes import FLAGGED, lane_of
 from plait.groups.moves.messages import Move
-from plait.groups.moves.moving import Entered, Moving
+from plait.groups.moves.moving import MoveActions, Moving
 from plait.groups.routing.routing import route
 from plait.groups.routing.rows import encode_rows
 from plait.groups.routing.split import cells_of
@@ -38,7 +38,9 @@ def groups(stream: int, found: pa.RecordBatch) -> set[int]:
 def test_rows_of_groups_that_have_left_are_not_ours() -> None:
     segment = (7, lane_of(0), 39, encode_rows(rows(0)))
     (everything,) = HERE.stored([segment], Moving(1, {2: 7}))
-    assert everything == Stored(0, 0, rows(0)), "what came since the group left is another group's"
+    assert everything == StoredRows(0, 0, rows(0)), (
+        "what came since the group left is another group's"
+    )
     (left,) = HERE.stored([segment], Moving(1, {2: 8}))
     assert groups(0, left.rows) == {0, 1, 3} and left.rows.num_rows < 40
 
@@ -57,7 +59,11 @@ def test_a_segment_that_cannot_be_read_is_named() -> None:
 def test_only_the_groups_of_a_move_leave_and_each_row_arrives_once() -> None:
     move = Move(1, "MSLB", (0, 1), (0,), (0, 1), spread=0)
     table = ROUTING.table.begin(move, 1, 2)
-    parts = [Stored(0, 0, rows(0)), Stored(1, 0, rows(1)), Stored(1, 0, rows(1, range(40, 60)))]
+    parts = [
+        StoredRows(0, 0, rows(0)),
+        StoredRows(1, 0, rows(1)),
+        StoredRows(1, 0, rows(1, range(40, 60))),
+    ]
     transfer = HERE.transfer(move, table, 0, parts)
     assert groups(0, transfer.rows[0]) == groups(1, transfer.rows[1]) == {0, 1}
     transfers = MemoryTransfers()
@@ -85,9 +91,9 @@ def test_receivers_say_whether_they_can_read_what_they_get(kind: type[MemoryTran
     move = Move(4, "MSLB", (0,), (0,), (1,))
     table = ROUTING.table.begin(move, 1, 2)
     transfers = kind()
-    raw = HERE.transfer(move, table, 0, [Stored(0, 0, rows(0))]).to_bytes()
+    raw = HERE.transfer(move, table, 0, [StoredRows(0, 0, rows(0))]).to_bytes()
     transfers.write(4, 0, 0, raw)
-    entered = Entered(Moving(1, begun={4: 5}, checked=frozenset({2})), check=(move,))
+    entered = MoveActions(Moving(1, begun={4: 5}, checked=frozenset({2})), check=(move,))
     checked, answers = looked_through(entered, transfers)
     said = {(answer["move"], answer["what"]) for answer in answers}
     if kind is MemoryTransfers:

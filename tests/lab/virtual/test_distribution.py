@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plait.groups.balance.draft import BalanceSetting
 from plait.groups.balance.policy import BalancePolicy
+from plait.groups.balance.proposal import BalanceSetting
 from plait.groups.moves.messages import Protocol
 from plait.optimize.costs import PAPER, Costs
 from plait.plan.text import read_tree

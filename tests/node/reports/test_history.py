@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from plait.adapt.events import Event
 from plait.errors import SourceError
-from plait.node.reports.history import Past, past_of, thinned
+from plait.node.reports.history import HistoryEntry, history_entry, thinned
 from plait.node.reports.report import Report
 
 
-def line(number: int, chance: Random) -> Past:
+def line(number: int, chance: Random) -> HistoryEntry:
     rows = {name: chance.randrange(9) for name in ("a", "b")}
     decided = ({"kind": "judged", "batch": number},) * chance.randrange(3)
     results = chance.randrange(99)
-    return Past(number, number, number * 1.0, chance.random(), 1, rows, results=results,
+    return HistoryEntry(number, number, number * 1.0, chance.random(), 1, rows, results=results,
                 state_bytes=number, decisions=decided)  # fmt: skip
 
 
@@ -40,10 +40,10 @@ def test_thinning_keeps_sums_order_and_what_came_last() -> None:
 
 def test_a_line_survives_its_text_and_nonsense_is_refused() -> None:
     past = line(7, Random(1))
-    assert Past.from_dict(past.to_dict() | {"of a later version": 1}) == past
+    assert HistoryEntry.from_dict(past.to_dict() | {"of a later version": 1}) == past
     for wrong in ({"first": 1}, {"first": 1, "last": "2"}, {"first": 1, "last": 2, "rows": 3}):
         with pytest.raises(SourceError):
-            Past.from_dict(wrong)
+            HistoryEntry.from_dict(wrong)
 
 
 def test_decisions_come_with_their_reasons_and_requests_without() -> None:
@@ -54,12 +54,14 @@ def test_decisions_come_with_their_reasons_and_requests_without() -> None:
         Event("migrated", 5, 10, record | {"plan": "(b a)", "returned": False}),
     ]
     own = Report(1, 5, events=events, migrations=[record])
-    (found,) = past_of(4, [own]).decisions
+    (found,) = history_entry(4, [own]).decisions
     assert found["kind"] == "migrated" and found["reasons"] == ["cheaper"]
     assert (found["before"], found["after"], found["batch"], found["processor"]) == (2.0, 1, 4, 1)
-    (asked,) = past_of(4, [Report(1, 6, migrations=[record])]).decisions
+    (asked,) = history_entry(4, [Report(1, 6, migrations=[record])]).decisions
     assert asked["kind"] == "asked" and asked["new"] == "(b a)"
-    assert not past_of(4, [Report(1, 9, migrations=[record])]).decisions, "it goes on since long"
+    assert not history_entry(4, [Report(1, 9, migrations=[record])]).decisions, (
+        "it goes on since long"
+    )
 
 
 JSON = st.recursive(
@@ -67,13 +69,13 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner),
     max_leaves=6,
 )
-NAMES = [*Past.__dataclass_fields__]
+NAMES = [*HistoryEntry.__dataclass_fields__]
 
 
 @pytest.mark.parametrize("found", [3, "x", None, [], [1], True, 1.5])
 def test_a_line_of_another_type_is_no_batch(found: Any) -> None:
-    with pytest.raises(SourceError, match="is no Past"):
-        Past.from_dict(found)
+    with pytest.raises(SourceError, match="is no HistoryEntry"):
+        HistoryEntry.from_dict(found)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +86,13 @@ def test_a_line_of_another_type_is_no_batch(found: Any) -> None:
 )  # fmt: skip
 def test_a_field_of_another_type_is_named(field: dict[str, Any]) -> None:
     with pytest.raises(SourceError, match=f"{next(iter(field))}|before its first"):
-        Past.from_dict({"first": 3, "last": 3} | field)
+        HistoryEntry.from_dict({"first": 3, "last": 3} | field)
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), JSON))
 def test_what_is_taken_adds_up(found: dict[str, Any]) -> None:
     try:
-        past = Past.from_dict({"first": 3, "last": 3} | found)
+        past = HistoryEntry.from_dict({"first": 3, "last": 3} | found)
     except SourceError:
         return
     both = past.and_then(past)
@@ -103,7 +105,7 @@ def test_any_report_that_is_taken_makes_a_batch(found: dict[str, Any]) -> None:
         report = Report.from_dict({"processor": 0} | found)
     except SourceError:
         return
-    assert Past.from_dict(past_of(3, [report]).to_dict()).last == 3
+    assert HistoryEntry.from_dict(history_entry(3, [report]).to_dict()).last == 3
 
 
 @given(st.lists(JSON, max_size=3), st.sampled_from(["compared", "migrated", "judged", "x"]))
@@ -113,4 +115,4 @@ def test_any_event_that_is_taken_makes_a_batch(found: list[Any], kind: str) -> N
     event = {"event": kind, "batch": 0, "time": 0, "processor": 0} | data
     migrated = event | {"event": "migrated"}
     report = Report.from_dict({"processor": 0, "events": [event, migrated]})
-    assert past_of(3, [report]).last == 3
+    assert history_entry(3, [report]).last == 3

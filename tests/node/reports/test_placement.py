@@ -7,7 +7,7 @@ import json
 import pytest
 
 from plait.adapt.events import Event
-from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook
+from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, ProcessorSnapshot
 from plait.groups.moves.messages import Move
 from plait.groups.routing.table import initial
 from plait.node.reports.placement import GroupShare, Placement, balance_line, placement
@@ -15,21 +15,21 @@ from plait.node.reports.placement import GroupShare, Placement, balance_line, pl
 TABLE = initial([0, 0, 1])
 
 
-def look(seconds: float | None = 3.0) -> Look:
-    return Look(
+def snapshot(seconds: float | None = 3.0) -> ClusterSnapshot:
+    return ClusterSnapshot(
         10.0,
         10.0,
-        (ProcessorLook(0, seconds, matches=0), ProcessorLook(1, 1.0, matches=0)),
+        (ProcessorSnapshot(0, seconds, matches=0), ProcessorSnapshot(1, 1.0, matches=0)),
         (
-            GroupLook(0, (0,), (20, 0), (30, 5), 350.0),
-            GroupLook(1, (0,), (10, 0), (10, 5), 150.0),
-            GroupLook(2, (1,), (5, 5), (5, 5), 100.0),
+            GroupSnapshot(0, (0,), (20, 0), (30, 5), 350.0),
+            GroupSnapshot(1, (0,), (10, 0), (10, 5), 150.0),
+            GroupSnapshot(2, (1,), (5, 5), (5, 5), 100.0),
         ),
     )
 
 
 def test_the_work_of_a_processor_is_divided_among_its_groups() -> None:
-    found = placement(look(), TABLE)
+    found = placement(snapshot(), TABLE)
     assert [g.work for g in found.groups] == pytest.approx([2.0, 1.0, 1.0])
     assert found.groups[0] == GroupShare(0, (0,), 20, 35, 350.0, found.groups[0].work)
     assert found.lines() == [
@@ -40,7 +40,7 @@ def test_the_work_of_a_processor_is_divided_among_its_groups() -> None:
 
 
 def test_what_nobody_measured_is_not_shown() -> None:
-    found = placement(look(None), TABLE)
+    found = placement(snapshot(None), TABLE)
     assert [g.work for g in found.groups] == [None, None, pytest.approx(1.0)]
     assert found.lines() == ["3 groups: 2 on processor 0, 1 on processor 1"]
 

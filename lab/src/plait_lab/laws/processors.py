@@ -28,7 +28,7 @@ from plait.node.durable.store import Engines, OwnEngines
 from plait.node.epochs import Epoch
 from plait.node.node import Setup
 from plait.node.reports.report import Report
-from plait.node.task import Beginning, Processor, Told, portioned
+from plait.node.task import InheritedState, Processor, StepInputs, portioned
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.routed import Plan
@@ -156,7 +156,7 @@ class Cluster:
         self.routing = replace(self.routing, processors=len(self.stores))
         beginning = None
         if known:
-            beginning = Beginning(Header.joining(known), self.processor.contract.to_json())
+            beginning = InheritedState(Header.joining(known), self.processor.contract.to_json())
         self.processor = replace(self.processor, routing=self.routing, beginning=beginning)
 
     def asked(self, query: Query, plan: Plan) -> Cluster:
@@ -247,7 +247,7 @@ class Cluster:
         aside: list[Aside] = []
         batch = batch_of_packets(mine, self.processor.setup.query)
         token = f"state {next(self._tokens)}"
-        told = Told(token, REAL, epoch, self.table, self._tables.get, self.transfers)
+        told = StepInputs(token, REAL, epoch, self.table, self._tables.get, self.transfers)
         task = self.processor.task(number, store, engines)
         for step, found in enumerate(task.run(batch, told)):
             if die(number, step):

@@ -24,7 +24,7 @@ from typing import Literal, get_args
 from plait.engine.driver import Engine
 from plait.engine.tactics.operators import Operator
 from plait.errors import PlaitError, did_you_mean
-from plait.node.operations import Inputs, counted, inputs_of
+from plait.node.operation_counts import Inputs, counted, inputs_of
 from plait.optimize.costs import Costs
 from plait.optimize.model import Operations
 from plait.plan.diff import diff

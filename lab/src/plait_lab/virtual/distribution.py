@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook
-from plait.groups.balance.draft import BalanceSetting
-from plait.groups.balance.manager import Manager, MoveEnded, manage
-from plait.groups.balance.relocation import Balance
+from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, ProcessorSnapshot
+from plait.groups.balance.manager import ManagerState, MoveEnded, manage
+from plait.groups.balance.proposal import BalanceSetting
+from plait.groups.balance.relocation import BalanceDecision
 from plait.groups.moves.messages import Move, Protocol
 from plait_lab.virtual.cluster import MoveRecord, VirtualCluster
 
@@ -43,8 +43,8 @@ class Distribution:
 
     cluster: VirtualCluster
     balancing: Balancing
-    manager: Manager = field(default_factory=Manager)
-    decisions: list[tuple[float, Balance]] = field(default_factory=list)
+    manager: ManagerState = field(default_factory=ManagerState)
+    decisions: list[tuple[float, BalanceDecision]] = field(default_factory=list)
     """What it asked for, and when."""
     _numbers: dict[int, Move] = field(default_factory=dict)
     _seen: _Seen | None = None
@@ -62,9 +62,9 @@ class Distribution:
                 self.balancing.setting, self.manager, look_at(self.cluster, before, seen)
             )
             self.manager = found.manager
-            if found.wish is not None:
-                self.decisions.append((now, found.wish))
-                for move in found.wish.moves:
+            if found.decision is not None:
+                self.decisions.append((now, found.decision))
+                for move in found.decision.moves:
                     self._carry_out(move)
         rounds = self.balancing.rounds
         if rounds is None or len(self.decisions) < rounds:
@@ -115,7 +115,7 @@ def _seen(cluster: VirtualCluster, now: float) -> _Seen:
     )
 
 
-def look_at(cluster: VirtualCluster, before: _Seen, after: _Seen) -> Look:
+def look_at(cluster: VirtualCluster, before: _Seen, after: _Seen) -> ClusterSnapshot:
     """All machines and groups since the last look.
 
     The memory of a machine is divided among its groups by their rows: its combinations and queues
@@ -134,7 +134,7 @@ def look_at(cluster: VirtualCluster, before: _Seen, after: _Seen) -> Look:
         first = place.processors[0]
         rows = stored[first][group]
         groups.append(
-            GroupLook(
+            GroupSnapshot(
                 group,
                 place.processors,
                 tuple(_less(after.arrived[group], before.arrived[group])),
@@ -145,7 +145,7 @@ def look_at(cluster: VirtualCluster, before: _Seen, after: _Seen) -> Look:
             )
         )
     processors = tuple(
-        ProcessorLook(
+        ProcessorSnapshot(
             p,
             after.busy[p] - before.busy[p],
             machine.nbytes,
@@ -156,7 +156,7 @@ def look_at(cluster: VirtualCluster, before: _Seen, after: _Seen) -> Look:
         )
         for p, machine in enumerate(cluster.processors)
     )
-    return Look(after.time, span, processors, tuple(groups))
+    return ClusterSnapshot(after.time, span, processors, tuple(groups))
 
 
 def _less(after: tuple[int, ...], before: tuple[int, ...]) -> list[int]:

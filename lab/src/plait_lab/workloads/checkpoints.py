@@ -30,7 +30,7 @@ from plait.api.join import join
 from plait.groups.moves.messages import Move
 from plait.groups.routing.table import Table, initial
 from plait.machine.stores import LocalStore
-from plait.node.reports.history import Past, past_of
+from plait.node.reports.history import HistoryEntry, history_entry
 from plait.node.reports.question import Question
 from plait.node.reports.report import Report
 from plait.node.reports.work import streams_name
@@ -291,15 +291,15 @@ class LongRun:
                 states[name] = [probes, probes * 40]
         return states, work
 
-    def past(self, number: int) -> Past:
+    def past(self, number: int) -> HistoryEntry:
         """What the history tells of a batch; cheaper than from the reports of all processors."""
-        one = past_of(number, [self.report(number, 0)])
+        one = history_entry(number, [self.report(number, 0)])
         changed = [
             p for p in range(self.processors) if self.changes(number, p) or self.judges(number, p)
         ]
         if changed:
             reports = [self.report(number, p) for p in changed]
-            one = replace(one, decisions=past_of(number, reports).decisions)
+            one = replace(one, decisions=history_entry(number, reports).decisions)
         chance = Random(f"{self.seed} {number}")
         slow = 1.9 if self.phase(number) != self.phase(max(0, number - 6)) else 1.0
         plans: dict[str, int] = {}

@@ -27,8 +27,8 @@ from plait.figures import (
     size,
 )
 from plait.groups.moves.messages import Move
-from plait.node.far_ahead import far_ahead_notes
 from plait.node.reports.placement import GroupShare
+from plait.node.time_outliers import time_outlier_notes
 
 SPANS = (50, 200, 1000)
 """Choices for the time line, in batches; there is also everything."""
@@ -441,7 +441,7 @@ def _moves(moves: Sequence[Move]) -> Markup | None:
 def notes(snapshot: JoinSnapshot) -> Markup | None:
     """Notes about what went wrong, apart from results."""
     reports = snapshot.latest.values()
-    far_ahead = far_ahead_notes(r.far_ahead for r in reports)
+    far_ahead = time_outlier_notes(r.far_ahead for r in reports)
     said = dict.fromkeys([*far_ahead, *snapshot.notes, *(n for r in reports for n in r.notes)])
     if not said:
         return None

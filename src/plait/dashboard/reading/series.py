@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from plait.node.reports.history import Past
+from plait.node.reports.history import HistoryEntry
 
 Columns = npt.NDArray[np.float64]
 
@@ -39,10 +39,11 @@ class Series:
         found: Columns = self.table[:, COLUMNS.index(name)]
         return found
 
-    def with_lines(self, lines: Sequence[Past]) -> Series:
+    def with_lines(self, lines: Sequence[HistoryEntry]) -> Series:
         """With more lines at the end.
 
-        >>> Series().with_lines([Past(0, 0, results=3), Past(1, 1, results=4)])["results"].tolist()
+        >>> lines = [HistoryEntry(0, 0, results=3), HistoryEntry(1, 1, results=4)]
+        >>> Series().with_lines(lines)["results"].tolist()
         [3.0, 4.0]
         """
         if not lines:
@@ -59,7 +60,7 @@ class Series:
     def bucketed(self, most: int) -> Series:
         """Merge neighbours until there are at most this many rows.
 
-        >>> lines = [Past(n, n, results=1, took=n) for n in range(5)]
+        >>> lines = [HistoryEntry(n, n, results=1, took=n) for n in range(5)]
         >>> few = Series().with_lines(lines).bucketed(3)
         >>> few["results"].tolist(), few["slowest"].tolist(), few["last"].tolist()
         ([2.0, 2.0, 1.0], [1.0, 3.0, 4.0], [1.0, 3.0, 4.0])
@@ -81,7 +82,7 @@ class Series:
         return Series(found)
 
 
-def _row(past: Past) -> tuple[float, ...]:
+def _row(past: HistoryEntry) -> tuple[float, ...]:
     behind = min(past.watermarks.values(), default=None)
     known = behind is not None and past.at > 0
     return (

@@ -11,7 +11,7 @@ from plait.dashboard.reading.series import Series
 from plait.errors import PlaitError
 from plait.groups.routing.table import Table
 from plait.node.epochs import Epoch
-from plait.node.reports.history import Past
+from plait.node.reports.history import HistoryEntry
 from plait.node.reports.question import Question
 from plait.node.reports.report import Report
 from plait.node.reports.requests import PlanAnswer, PlanRequest
@@ -48,7 +48,7 @@ class JoinSnapshot:
     question: Question | None = None
     running: str = ""
     """The id of the query that has reported last."""
-    history: Sequence[Past] = ()
+    history: Sequence[HistoryEntry] = ()
     series: Series = field(default_factory=Series)
     """The history as columns of numbers."""
     decisions: Sequence[DecisionCard] = ()
@@ -79,7 +79,7 @@ class JoinSnapshot:
         return {r.processor: r for _, reports in self.recent for r in reports}
 
     @property
-    def last(self) -> Past | None:
+    def last(self) -> HistoryEntry | None:
         """The last batch that has ended."""
         return self.history[-1] if self.history else None
 

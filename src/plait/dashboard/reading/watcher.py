@@ -32,7 +32,7 @@ from plait.groups.routing.table import Table
 from plait.machine.regular import folder_below, open_below, read_below
 from plait.machine.stores import LARGEST
 from plait.node.reports.event_log import read_events
-from plait.node.reports.history import Past
+from plait.node.reports.history import HistoryEntry
 from plait.node.reports.history_log import HistoryReader
 from plait.node.reports.question import Question
 from plait.node.reports.report import EventHead, Report
@@ -89,9 +89,9 @@ class DirectoryWatcher:
         self._folder = Path(control.folder)
         self._contents = JoinSnapshot(self.name, control.folder)
         self._history = HistoryReader(self._folder / HISTORY)
-        self._before: list[Past] = []
+        self._before: list[HistoryEntry] = []
         """Batches from before the history began, made of their reports."""
-        self._after: list[Past] = []
+        self._after: list[HistoryEntry] = []
         """Batches that the history does not tell yet."""
         self._gathered = _Gathered()
         self._ends: dict[str, int] = {}
@@ -205,7 +205,7 @@ class DirectoryWatcher:
                 del self._skipped[place]
         return tuple((n, told) for n, told in found if told)
 
-    def _lines(self, running: str, recent: Sequence[int]) -> list[Past]:
+    def _lines(self, running: str, recent: Sequence[int]) -> list[HistoryEntry]:
         """The history, with what it does not tell yet, and what is left from before it."""
         lines = None
         if not self._contents.read:  # the first time: what is seen first
@@ -223,7 +223,7 @@ class DirectoryWatcher:
             self._before = []
         return [*self._before, *lines, *self._after]
 
-    def _earlier(self, running: str) -> list[Past]:
+    def _earlier(self, running: str) -> list[HistoryEntry]:
         """Some more batches, the newest of those that are not read yet."""
         told = [*self._before, *self._after]
         first = told[0].first if told else None
@@ -305,7 +305,7 @@ class _Gathered:
     decisions: list[Mapping[str, Any]] = field(default_factory=list)
     _taken: tuple[int, int, int] = (0, 0, 0)
 
-    def take(self, lines: Sequence[Past]) -> bool:
+    def take(self, lines: Sequence[HistoryEntry]) -> bool:
         """Take in lines; whether any were new."""
         if not lines:
             return False
@@ -322,7 +322,7 @@ class _Gathered:
         return True
 
 
-def _all(lines: Iterable[Past]) -> Iterable[Mapping[str, Any]]:
+def _all(lines: Iterable[HistoryEntry]) -> Iterable[Mapping[str, Any]]:
     return (decision for line in lines for decision in line.decisions)
 
 

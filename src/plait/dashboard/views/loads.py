@@ -8,7 +8,7 @@ from plait.dashboard.reading.snapshot import JoinSnapshot
 from plait.errors import PlaitError
 from plait.groups.moves.messages import Move
 from plait.groups.routing.table import Table
-from plait.node.reports.looks import Looks
+from plait.node.reports.cluster_monitor import ClusterMonitor
 from plait.node.reports.placement import GroupShare, Placement, placement
 
 
@@ -95,11 +95,11 @@ def _placement(snapshot: JoinSnapshot, table: Table, began: Table) -> Placement 
     numbers = [r.processor for _, reports in snapshot.recent for r in reports]
     processors = max([snapshot.question.processors if snapshot.question else 0,
                       *(n + 1 for n in numbers)])  # fmt: skip
-    looks = Looks(query, len(began.places), processors)
+    monitor = ClusterMonitor(query, len(began.places), processors)
     try:
         for number, reports in snapshot.recent:
-            looks.add(reports, table if table.since <= number else began)
-        look = looks.look(table, range(processors))
-        return None if look is None else placement(look, table)
+            monitor.add(reports, table if table.since <= number else began)
+        seen = monitor.snapshot(table, range(processors))
+        return None if seen is None else placement(seen, table)
     except (PlaitError, IndexError, ValueError, ArithmeticError):
         return None  # reports of another version, or of another table

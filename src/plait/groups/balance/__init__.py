@@ -1,7 +1,7 @@
-"""The distribution manager: which groups move where, and whether it paid. Values only.
+"""Balance partition groups over processors: which groups move where, and whether it paid.
 
-`cluster` is what the manager sees, `decide` (with `participation`, `hot_groups` and `spreading`)
-which groups go where, `relocation` what is asked for and by which protocol, `move_guard` whether a
-move paid, and `manager` puts them in order under a `policy`. Nothing here imports an engine or
-reads a clock. Begin with `manager`.
+`cluster` is a snapshot of the cluster; `decide` applies the rules (with `scaling`, `hot_groups` and
+`spread`) to a `proposal`; `relocation` is the decision and the choice of protocol; `move_guard`
+judges moves; `manager` runs it all step by step under a `policy`. Values only: nothing here imports
+an engine or reads a clock. Begin with `manager`.
 """

@@ -1,4 +1,4 @@
-"""What the distribution manager sees: one look at all processors and partition groups.
+"""A snapshot of the cluster: loads of processors and sizes of partition groups.
 
 *Unknown is unknown.* A number that nobody measured is None, not 0. A processor whose work is not
 known neither gives nor takes groups. One that holds no groups has nothing to do: its work is 0.
@@ -23,8 +23,8 @@ from plait.errors import StatisticsError
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessorLook:
-    """One processor since the last look; None is unknown."""
+class ProcessorSnapshot:
+    """One processor since the last snapshot; None is unknown."""
 
     processor: int
     seconds: float | None = None
@@ -47,8 +47,8 @@ class ProcessorLook:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupLook:
-    """One partition group since the last look; None is unknown."""
+class GroupSnapshot:
+    """One partition group since the last snapshot; None is unknown."""
 
     group: int
     holders: tuple[int, ...]
@@ -68,31 +68,31 @@ class GroupLook:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ClusterSnapshot:
     """All processors and groups; times are seconds of event time.
 
-    >>> Look(1.0, 1.0, (ProcessorLook(0),), (GroupLook(7, (3,)),))
+    >>> ClusterSnapshot(1.0, 1.0, (ProcessorSnapshot(0),), (GroupSnapshot(7, (3,)),))
     Traceback (most recent call last):
     plait.errors.StatisticsError: group 7 is held by processor 3, which nobody has looked at
     """
 
     time: float
     span: float
-    """Since the last look."""
-    processors: tuple[ProcessorLook, ...]
+    """Since the last snapshot."""
+    processors: tuple[ProcessorSnapshot, ...]
     """All that exist, also those that do not take part."""
-    groups: tuple[GroupLook, ...]
+    groups: tuple[GroupSnapshot, ...]
     seconds: float | None = None
-    """What the batches since the last look have taken as a whole; shown, not decided by."""
+    """What the batches since the last snapshot have taken as a whole; shown, not decided by."""
 
     def __post_init__(self) -> None:
         for name in ("time", "span", "seconds"):
-            _check("a look", name, getattr(self, name))
+            _check("a snapshot", name, getattr(self, name))
         known = {p.processor for p in self.processors}
         if len(known) < len(self.processors):
-            raise StatisticsError("a look with one processor twice", remedy="give each once")
+            raise StatisticsError("a snapshot with one processor twice", remedy="give each once")
         if len({g.group for g in self.groups}) < len(self.groups):
-            raise StatisticsError("a look with one group twice", remedy="give each once")
+            raise StatisticsError("a snapshot with one group twice", remedy="give each once")
         for found in self.groups:
             if not found.holders:
                 raise StatisticsError(
@@ -105,9 +105,9 @@ class Look:
                         "looked at"
                     )
 
-    def held(self) -> dict[int, list[GroupLook]]:
+    def held(self) -> dict[int, list[GroupSnapshot]]:
         """The groups of each processor."""
-        found: dict[int, list[GroupLook]] = {p.processor: [] for p in self.processors}
+        found: dict[int, list[GroupSnapshot]] = {p.processor: [] for p in self.processors}
         for group in self.groups:
             for holder in group.holders:
                 found[holder].append(group)
@@ -160,15 +160,15 @@ def part_of(counts: Sequence[float], stream: int | None, holders: int) -> tuple[
 
 
 def divided_work(
-    seconds: float | None, matches: float | None, groups: Sequence[GroupLook]
+    seconds: float | None, matches: float | None, groups: Sequence[GroupSnapshot]
 ) -> list[Work | None]:
     """The work of each of a processor's groups; None where it cannot be told.
 
-    >>> hot = GroupLook(0, (0,), arrived=(30, 30), stored=(100, 100))
-    >>> cold = GroupLook(1, (0,), arrived=(20, 20), stored=(100, 50))
+    >>> hot = GroupSnapshot(0, (0,), arrived=(30, 30), stored=(100, 100))
+    >>> cold = GroupSnapshot(1, (0,), arrived=(20, 20), stored=(100, 50))
     >>> [round(work.total, 3) for work in divided_work(1.0, 100, [hot, cold])]
     [0.633, 0.367]
-    >>> divided_work(1.0, 100, [hot, GroupLook(1, (0,))])
+    >>> divided_work(1.0, 100, [hot, GroupSnapshot(1, (0,))])
     [None, None]
     >>> divided_work(1.0, 0, [hot, cold])[0]
     Work(rows=0.6, matches=0.0)
@@ -200,7 +200,7 @@ def divided_work(
     ]
 
 
-def _here(group: GroupLook, counts: Sequence[int] | None) -> tuple[float, ...] | None:
+def _here(group: GroupSnapshot, counts: Sequence[int] | None) -> tuple[float, ...] | None:
     """What one holder has of a group's rows."""
     return None if counts is None else part_of(counts, group.spread, len(group.holders))
 

@@ -1,10 +1,10 @@
-"""The distribution manager: look at all processors, ask for moves, check that they paid.
+"""Run the balancer step by step: take in a snapshot or the end of a move, remember, decide, judge.
 
-`manage` takes what the manager remembers and what it is told (`Look`, `MoveEnded`), and returns
-what it remembers then, what it asks for, and what happened, for the log. It has no clock and no
-transport. Whoever hosts it looks at the processors after one or more batches, carries the moves out
-one by one, and tells how each ended. A host that restarts goes on with a new manager: what is under
-way is in the looks (`GroupLook.moving`).
+`manage` takes the state so far and one input (`ClusterSnapshot`, `MoveEnded`). It returns the next
+state, what is to be done, and events for the log. It has no clock and no transport. The host takes
+a snapshot after one or more batches, carries out the moves one by one, and tells how each ended. A
+host that restarts begins with a new state: moves under way are in the snapshots
+(`GroupSnapshot.moving`).
 
 *Correct output.* Whatever it asks for, results are the same: the protocols see to that. What it
 asks for can be carried out: no group moves twice at once, every sender holds the group, every
@@ -14,9 +14,9 @@ receiver exists and takes part.
 except where processors left or memory is short. At most as many moves as the policy allows are
 under way. A move that did not pay leaves its processors alone, twice as long each time.
 
-*Cost.* One pass over the groups for each look, and what `plait.groups.balance.decide` takes.
+*Cost.* One pass over the groups for each snapshot, and what `plait.groups.balance.decide` takes.
 
-*Time* is event time in seconds. A look in which it does not advance teaches nothing.
+*Time* is event time in seconds. A snapshot in which it does not advance teaches nothing.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 
 from plait.adapt.events import Event, EventKind
 from plait.adapt.guard import Bans
-from plait.groups.balance.cluster import Look
+from plait.groups.balance.cluster import ClusterSnapshot
 from plait.groups.balance.decide import rebalance
-from plait.groups.balance.draft import BalanceSetting, BalanceStanding, Overload
 from plait.groups.balance.move_guard import MoveTrial, MoveVerdict, judge_move
-from plait.groups.balance.relocation import Balance, move_record, way_back, way_of
+from plait.groups.balance.proposal import BalanceContext, BalanceSetting, Overload
+from plait.groups.balance.relocation import BalanceDecision, choose_protocol, move_record, way_back
 from plait.groups.moves.cost import Cargo, MoveCosts
 from plait.groups.moves.messages import Move
 
@@ -65,8 +65,8 @@ class Measured(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Manager:
-    """What the distribution manager remembers."""
+class ManagerState:
+    """What the balancer remembers between two inputs."""
 
     number: int = 1
     """Of the next move."""
@@ -87,33 +87,36 @@ class Manager:
     """What was last decided, in brief: staying is told once."""
 
 
-class Managed(NamedTuple):
-    """What the manager remembers after it was told something, what it asks for, and the log."""
+class BalanceStep(NamedTuple):
+    """The outcome of one input: the next state, what is to be done, and events for the log."""
 
-    manager: Manager
-    wish: Balance | None = None
+    manager: ManagerState
+    decision: BalanceDecision | None = None
     """Moves to begin, processors that join in or leave; None: nothing."""
     events: tuple[Event, ...] = ()
 
 
-def manage(setting: BalanceSetting, manager: Manager, told: Look | MoveEnded) -> Managed:
-    """What the manager makes of what it is told.
+def manage(
+    setting: BalanceSetting, manager: ManagerState, told: ClusterSnapshot | MoveEnded
+) -> BalanceStep:
+    """Take in one input; return the next state, what is to be done, and events.
 
     >>> from plait.groups.balance.policy import BalancePolicy
-    >>> from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook
-    >>> look = Look(10.0, 10.0, (ProcessorLook(0, 8.0, matches=0), ProcessorLook(1)), tuple(
-    ...     GroupLook(g, (0,), (50, 50), (50, 50), nbytes=1e4) for g in range(4)))
+    >>> from plait.groups.balance.cluster import GroupSnapshot, ClusterSnapshot, ProcessorSnapshot
+    >>> processors = (ProcessorSnapshot(0, 8.0, matches=0), ProcessorSnapshot(1))
+    >>> snapshot = ClusterSnapshot(10.0, 10.0, processors, tuple(
+    ...     GroupSnapshot(g, (0,), (50, 50), (50, 50), nbytes=1e4) for g in range(4)))
     >>> setting = BalanceSetting(window=10.0, policy=BalancePolicy(confirm=1))
-    >>> manager, wish, events = manage(setting, Manager(), look)
-    >>> print(wish.reasons[0])
+    >>> manager, decision, events = manage(setting, ManagerState(), snapshot)
+    >>> print(decision.reasons[0])
     processor 0 has a load of 0.8, the mean is 0.4; 2 of its groups, 0.4 together, go to processor 1
-    >>> wish.moves[0].protocol, manager.moves == wish.moves
+    >>> decision.moves[0].protocol, manager.moves == decision.moves
     ('MSLB', True)
     """
     if isinstance(told, MoveEnded):
         return _ended(setting, manager, told)
     if told.span <= 0:
-        return Managed(manager)
+        return BalanceStep(manager)
     if manager.costs is not None:
         setting = replace(setting, costs=manager.costs)
     rows = _rows_of(told)
@@ -121,19 +124,19 @@ def manage(setting: BalanceSetting, manager: Manager, told: Look | MoveEnded) ->
     manager, moves, events = _judged(setting, manager, told)
     if moves:
         reasons = tuple(f"groups {_brief(m.groups)} go back: {m.forecast.reason}" for m in moves)
-        decision = Balance("move", reasons, moves)
+        decision = BalanceDecision("move", reasons, moves)
     else:
-        decision = rebalance(setting, told, standing_of(setting, manager, told))
+        decision = rebalance(setting, told, context_of(setting, manager, told))
     return _asked(manager, told, decision, events)
 
 
-# -- looks
+# -- snapshots
 
 
-def _rows_of(look: Look) -> dict[int, float | None]:
+def _rows_of(snapshot: ClusterSnapshot) -> dict[int, float | None]:
     """The rows that came for each processor's groups; those of a spread group in equal parts."""
-    rows: dict[int, float | None] = {p.processor: 0.0 for p in look.processors}
-    for group in look.groups:
+    rows: dict[int, float | None] = {p.processor: 0.0 for p in snapshot.processors}
+    for group in snapshot.groups:
         came = None if group.arrived is None else sum(group.arrived) / len(group.holders)
         for holder in group.holders:
             before = rows[holder]
@@ -142,14 +145,17 @@ def _rows_of(look: Look) -> dict[int, float | None]:
 
 
 def _learnt(
-    setting: BalanceSetting, manager: Manager, look: Look, rows: Mapping[int, float | None]
-) -> Manager:
+    setting: BalanceSetting,
+    manager: ManagerState,
+    snapshot: ClusterSnapshot,
+    rows: Mapping[int, float | None],
+) -> ManagerState:
     """With what was measured; of processors that were not heard of, nothing is known now."""
-    keep = 0.5 ** (look.span / setting.half_life)
-    holding = {h for group in look.groups for h in group.holders}
+    keep = 0.5 ** (snapshot.span / setting.half_life)
+    holding = {h for group in snapshot.groups for h in group.holders}
     measured: dict[int, Measured] = {}
     seconds: dict[int, float | None] = {}
-    for found in look.processors:
+    for found in snapshot.processors:
         p, took = found.processor, found.seconds
         if took is None and p not in holding:
             took = 0.0
@@ -158,24 +164,24 @@ def _learnt(
             continue
         past, came = manager.measured.get(p), rows[p]
         if past is not None and past.plan != found.plan:
-            # This look has the end of the old plan, the migration, and the beginning of the new.
+            # This one has the end of the old plan, the migration, and the beginning of the new.
             measured[p] = Measured(0.0, 0.0, 0.0, found.plan)
             continue
         past = past or Measured(0.0, 0.0, 0.0)
         measured[p] = Measured(
             keep * past.seconds + took,
-            keep * past.span + look.span,
+            keep * past.span + snapshot.span,
             None if came is None or past.rows is None else keep * past.rows + came,
             found.plan,
         )
     watched = [t for t in manager.trials if t.began is not None]
-    arrived = _came(look, watched)
+    arrived = _came(snapshot, watched)
     trials = tuple(
         t
         if t.began is None
         else t.after(
             seconds,
-            look.span,
+            snapshot.span,
             _total(rows.get(p) for p in t.processors),
             _total(arrived.get(g) for g in t.groups),
         )
@@ -184,12 +190,12 @@ def _learnt(
     return replace(manager, measured=measured, trials=trials)
 
 
-def _came(look: Look, trials: Iterable[MoveTrial]) -> dict[int, float | None]:
+def _came(snapshot: ClusterSnapshot, trials: Iterable[MoveTrial]) -> dict[int, float | None]:
     """The rows that came for each of the trials' groups."""
     wanted = {g for trial in trials for g in trial.groups}
     return {
         g.group: None if g.arrived is None else float(sum(g.arrived))
-        for g in look.groups
+        for g in snapshot.groups
         if g.group in wanted
     }
 
@@ -203,14 +209,16 @@ def _total(values: Iterable[float | None]) -> float | None:
     return total
 
 
-def standing_of(setting: BalanceSetting, manager: Manager, look: Look) -> BalanceStanding:
+def context_of(
+    setting: BalanceSetting, manager: ManagerState, snapshot: ClusterSnapshot
+) -> BalanceContext:
     """What is remembered when it is decided."""
     busy: dict[int, str] = {}
     for p, time in manager.ended.items():
-        if look.time - time < setting.rest:
+        if snapshot.time - time < setting.rest:
             busy[p] = (
-                f"its last move ended {look.time - time:.3g} s ago, the least time between two is "
-                f"{setting.rest:g} s"
+                f"its last move ended {snapshot.time - time:.3g} s ago, the least time between "
+                f"two is {setting.rest:g} s"
             )
     for trial in manager.trials:
         busy |= dict.fromkeys(trial.processors, "it is watched after a move")
@@ -220,7 +228,7 @@ def standing_of(setting: BalanceSetting, manager: Manager, look: Look) -> Balanc
         for p in {*move.senders} ^ {*move.receivers}:
             amount = move.forecast.amount or 0.0
             coming[p] = coming.get(p, 0.0) + (amount if p in move.receivers else -amount)
-    return BalanceStanding(
+    return BalanceContext(
         {p: m.seconds / m.span for p, m in manager.measured.items() if m.span > 0},
         manager.overloaded,
         busy,
@@ -232,20 +240,27 @@ def standing_of(setting: BalanceSetting, manager: Manager, look: Look) -> Balanc
     )
 
 
-def _asked(manager: Manager, look: Look, decision: Balance, events: tuple[Event, ...]) -> Managed:
+def _asked(
+    manager: ManagerState,
+    snapshot: ClusterSnapshot,
+    decision: BalanceDecision,
+    events: tuple[Event, ...],
+) -> BalanceStep:
     """The manager that has asked for what was decided, and what the log says about it."""
     past = manager.overloaded
     overloaded = {
-        p: Overload(past.get(p, Overload()).looks + 1, past.get(p, Overload()).seconds + look.span)
+        p: Overload(
+            past.get(p, Overload()).snapshots + 1, past.get(p, Overload()).seconds + snapshot.span
+        )
         for p in decision.overloaded
     }
     brief = f"{decision.kind} {list(decision.overloaded)} {list(decision.stuck)}"
     asks = bool(decision.moves or decision.join or decision.leave)
     if asks or brief != manager.said:
-        events = (*events, _event(look.time, "weighed", decision=decision.to_dict()))
+        events = (*events, _event(snapshot.time, "weighed", decision=decision.to_dict()))
     if decision.stuck and brief != manager.said:
         why = {"groups": list(decision.stuck), "reasons": list(decision.reasons)}
-        events = (*events, _event(look.time, "unbalanced", **why))
+        events = (*events, _event(snapshot.time, "unbalanced", **why))
     pressed = manager.pressed + decision.pressed if decision.pressed else 0
     if decision.pressed * manager.pressed < 0:
         pressed = decision.pressed
@@ -254,17 +269,19 @@ def _asked(manager: Manager, look: Look, decision: Balance, events: tuple[Event,
         number=manager.number + len(decision.moves),
         overloaded=overloaded,
         moves=(*manager.moves, *decision.moves),
-        trials=(*manager.trials, *_trials(manager, look, decision)),
+        trials=(*manager.trials, *_trials(manager, snapshot, decision)),
         pressed=0 if decision.join or decision.leave else pressed,
         said=brief,
     )
-    return Managed(manager, decision if asks else None, events)
+    return BalanceStep(manager, decision if asks else None, events)
 
 
 # -- did it pay?
 
 
-def _trials(manager: Manager, look: Look, decision: Balance) -> list[MoveTrial]:
+def _trials(
+    manager: ManagerState, snapshot: ClusterSnapshot, decision: BalanceDecision
+) -> list[MoveTrial]:
     """What is to be watched: the moves of each sender together.
 
     Groups that go back, or that must go, are not judged: staying was no choice.
@@ -274,12 +291,12 @@ def _trials(manager: Manager, look: Look, decision: Balance) -> list[MoveTrial]:
     for move in decision.moves:
         if not move.forecast.returned and above.intersection(move.senders):
             together.setdefault(move.senders, []).append(move)
-    drafts = [
+    trials = [
         MoveTrial(tuple(moves), 0.0, 1.0, None, None, tuple(m.number for m in moves))
         for moves in together.values()
     ]
-    came, found = _came(look, drafts), list[MoveTrial]()
-    for trial in drafts:
+    came, found = _came(snapshot, trials), list[MoveTrial]()
+    for trial in trials:
         known = [manager.measured.get(p) for p in trial.processors]
         loads = [m.seconds / m.span for m in known if m is not None and m.span > 0]
         after = [decision.predicted[p] for p in trial.processors if p in decision.predicted]
@@ -293,22 +310,22 @@ def _trials(manager: Manager, look: Look, decision: Balance) -> list[MoveTrial]:
                 before=max(loads),
                 predicted=max(after) / max(loads),
                 rate=rate,
-                moved=None if moved is None else moved / look.span,
+                moved=None if moved is None else moved / snapshot.span,
             )
         )
     return found
 
 
 def _judged(
-    setting: BalanceSetting, manager: Manager, look: Look
-) -> tuple[Manager, tuple[Move, ...], tuple[Event, ...]]:
+    setting: BalanceSetting, manager: ManagerState, snapshot: ClusterSnapshot
+) -> tuple[ManagerState, tuple[Move, ...], tuple[Event, ...]]:
     """Judge the moves that were watched for long enough."""
     policy, bans = setting.policy, manager.bans
     kept, back = list[MoveTrial](), list[Move]()
     events: list[Event] = []
     for trial in manager.trials:
-        watched = None if trial.began is None else look.time - trial.began
-        if watched is None or watched < setting.trial or trial.looks < policy.confirm:
+        watched = None if trial.began is None else snapshot.time - trial.began
+        if watched is None or watched < setting.trial or trial.snapshots < policy.confirm:
             kept.append(trial)
             continue
         verdict = judge_move(trial, policy)
@@ -317,10 +334,10 @@ def _judged(
             bans = _pardoned(bans, labels) if verdict.measured is not None else bans
         else:
             for label in labels:
-                bans = bans.after(label, look.time, policy.backoff * setting.trial)
-        returned = _back(setting, manager.number + len(back), trial, verdict, look)
+                bans = bans.after(label, snapshot.time, policy.backoff * setting.trial)
+        returned = _back(setting, manager.number + len(back), trial, verdict, snapshot)
         back.extend(returned)
-        events.append(_verdict_event(look, trial, verdict))
+        events.append(_verdict_event(snapshot, trial, verdict))
     return replace(manager, trials=tuple(kept), bans=bans), tuple(back), tuple(events)
 
 
@@ -339,15 +356,19 @@ def _pardoned(bans: Bans, labels: list[str]) -> Bans:
 
 
 def _back(
-    setting: BalanceSetting, number: int, trial: MoveTrial, verdict: MoveVerdict, look: Look
+    setting: BalanceSetting,
+    number: int,
+    trial: MoveTrial,
+    verdict: MoveVerdict,
+    snapshot: ClusterSnapshot,
 ) -> list[Move]:
     """The moves that take groups back which are still where they went."""
     if not verdict.back:
         return []
     gone = trial.groups
-    found = {g.group: g for g in look.groups if g.group in gone}
-    active = {p.processor for p in look.processors if p.active}
-    heights = {p.processor: p.height for p in look.processors}
+    found = {g.group: g for g in snapshot.groups if g.group in gone}
+    active = {p.processor for p in snapshot.processors if p.active}
+    heights = {p.processor: p.height for p in snapshot.processors}
     moves: list[Move] = []
     for move in trial.moves:
         there = [
@@ -359,7 +380,7 @@ def _back(
             continue
         nbytes = _total(g.nbytes for g in there)
         stored = _total(None if g.stored is None else float(sum(g.stored)) for g in there)
-        way = way_of(
+        way = choose_protocol(
             Cargo(nbytes, stored, None, None),
             setting.costs,
             setting.policy,
@@ -378,11 +399,11 @@ def _back(
 # -- moves end
 
 
-def _ended(setting: BalanceSetting, manager: Manager, told: MoveEnded) -> Managed:
+def _ended(setting: BalanceSetting, manager: ManagerState, told: MoveEnded) -> BalanceStep:
     """A move was carried out or given up; one that is told twice ends once."""
     move = next((m for m in manager.moves if m.number == told.number), None)
     if move is None:
-        return Managed(manager)
+        return BalanceStep(manager)
     involved = {*move.senders, *move.receivers}
     bans = manager.bans
     if not told.done:
@@ -406,12 +427,12 @@ def _ended(setting: BalanceSetting, manager: Manager, told: MoveEnded) -> Manage
         costs=costs,
     )
     data = {"move": move_record(move), "done": told.done, "why": told.why}
-    return Managed(manager, None, (_event(told.time, "relocated", **data),))
+    return BalanceStep(manager, None, (_event(told.time, "relocated", **data),))
 
 
-def _verdict_event(look: Look, trial: MoveTrial, verdict: MoveVerdict) -> Event:
+def _verdict_event(snapshot: ClusterSnapshot, trial: MoveTrial, verdict: MoveVerdict) -> Event:
     numbers = [m.number for m in trial.moves]
-    return _event(look.time, "reviewed", moves=numbers, **verdict.to_dict())
+    return _event(snapshot.time, "reviewed", moves=numbers, **verdict.to_dict())
 
 
 def _brief(groups: tuple[int, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Did a move pay? The slowest of the processors that took part, before and after.
+"""Judge whether a move paid: compare the slowest processor that took part, before and after.
 
 Only those that took part are compared, so that what happens elsewhere is not held against a move.
 What they have to do together is the same before and after, but for streams that became faster or
@@ -45,7 +45,7 @@ class MoveTrial:
     """Rows of all their groups since."""
     moved_rows: float | None = 0.0
     """Rows of the groups that moved since."""
-    looks: int = 0
+    snapshots: int = 0
 
     @property
     def processors(self) -> tuple[int, ...]:
@@ -81,7 +81,7 @@ class MoveTrial:
         rows: float | None,
         moved: float | None,
     ) -> MoveTrial:
-        """With one more look, if all processors were heard of; else unchanged."""
+        """With one more snapshot, if all processors were heard of; else unchanged."""
         taken: dict[int, float] = {}
         for p in self.processors:
             one = seconds.get(p)
@@ -96,7 +96,7 @@ class MoveTrial:
             moved_rows=None
             if moved is None or self.moved_rows is None
             else self.moved_rows + moved,
-            looks=self.looks + 1,
+            snapshots=self.snapshots + 1,
         )
 
 

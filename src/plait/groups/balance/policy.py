@@ -1,4 +1,4 @@
-"""When to move partition groups: the thresholds of the distribution manager, all in one place.
+"""Thresholds that say when partition groups move, all in one place.
 
 Times are seconds of event time. A *load* is seconds of work per second of event time: a processor
 whose load is above 1 falls behind. What is None follows the query: its *window* is the widest
@@ -37,7 +37,7 @@ class BalancePolicy:
     payback: float = 1.0
     """What staying has cost must be so many times the predicted cost of the moves."""
     confirm: int = 2
-    """In so many looks in a row the processor must have been above the margin."""
+    """In so many snapshots in a row the processor must have been above the margin."""
     half_life: float | None = None
     """After how long a measured load counts half; by default half a window."""
     rest: float | None = None

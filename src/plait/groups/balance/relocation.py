@@ -14,7 +14,7 @@ Kind = Literal["stay", "move", "join", "leave", "stuck"]
 
 
 @dataclass(frozen=True, slots=True)
-class Balance:
+class BalanceDecision:
     """What to do, and why; also why not."""
 
     kind: Kind
@@ -52,7 +52,7 @@ def move_record(move: Move) -> dict[str, Any]:
     return {"was": plain.pop("spread_before"), **plain.pop("forecast"), **plain}
 
 
-class MoveWay(NamedTuple):
+class ProtocolChoice(NamedTuple):
     """The protocol for a move, and why."""
 
     protocol: Protocol
@@ -61,7 +61,7 @@ class MoveWay(NamedTuple):
     work: float
 
 
-def way_back(move: Move, number: int, way: MoveWay) -> Move:
+def way_back(move: Move, number: int, way: ProtocolChoice) -> Move:
     """The move that takes the groups of another back."""
     return replace(
         move,
@@ -77,7 +77,7 @@ def way_back(move: Move, number: int, way: MoveWay) -> Move:
     )
 
 
-def way_of(
+def choose_protocol(
     cargo: Cargo,
     costs: MoveCosts,
     policy: BalancePolicy,
@@ -88,7 +88,7 @@ def way_of(
     paused: float = 0.0,
     short: bool = False,
     several: bool = False,
-) -> MoveWay:
+) -> ProtocolChoice:
     """PTLB or MSLB, whichever is predicted to cost less, within the latency target.
 
     `heights` are those of the sender's and the receiver's plan. `paused` is for how long the sender
@@ -97,9 +97,9 @@ def way_of(
     receiver, which only MSLB can do.
 
     >>> small = Cargo(nbytes=1e6, rows=1e4, rows_work=0.1, match_work=0.2)
-    >>> way_of(small, MoveCosts(), BalancePolicy(), 10.0).reason
+    >>> choose_protocol(small, MoveCosts(), BalancePolicy(), 10.0).reason
     'moving the rows takes 0.0309 s, new rows at both for 20 s 5 s'
-    >>> way_of(small, MoveCosts(), BalancePolicy(latency=0.01), 10.0)[:2]
+    >>> choose_protocol(small, MoveCosts(), BalancePolicy(latency=0.01), 10.0)[:2]
     ('PTLB', 'MSLB would pause for 0.0309 s, the limit is 0.01 s')
     """
     found = predict_move(
@@ -108,8 +108,8 @@ def way_of(
     pause, extra = found.pause, found.extra
     known = 0.0 if pause is None else pause
 
-    def mslb(reason: str) -> MoveWay:
-        return MoveWay("MSLB", reason, known, known)
+    def mslb(reason: str) -> ProtocolChoice:
+        return ProtocolChoice("MSLB", reason, known, known)
 
     if several:
         late = policy.latency is not None and paused + known > policy.latency
@@ -129,8 +129,8 @@ def way_of(
     return mslb(reason) if pause <= extra else _ptlb(found, reason)
 
 
-def _ptlb(found: MovePrediction, reason: str) -> MoveWay:
-    return MoveWay("PTLB", reason, 0.0, 0.0 if found.extra is None else found.extra)
+def _ptlb(found: MovePrediction, reason: str) -> ProtocolChoice:
+    return ProtocolChoice("PTLB", reason, 0.0, 0.0 if found.extra is None else found.extra)
 
 
 def groups_to_move(

@@ -21,7 +21,7 @@ from plait.engine.intake.times import event_times
 from plait.errors import CheckpointDamaged, TransferDamaged
 from plait.groups.moves.lanes import FLAGGED, kind_of, stream_of
 from plait.groups.moves.messages import Move
-from plait.groups.moves.moving import Entered, Moving, exported_groups
+from plait.groups.moves.moving import MoveActions, Moving, exported_groups
 from plait.groups.moves.transfer import Transfer, Transfers, exported
 from plait.groups.routing.routing import Routing
 from plait.groups.routing.rows import decode_rows
@@ -35,7 +35,7 @@ RESTORE = (
 )
 
 
-class Stored(NamedTuple):
+class StoredRows(NamedTuple):
     """Rows that were stored, with the move by which they are flagged."""
 
     stream: int
@@ -53,7 +53,7 @@ class Carrier:
 
     def stored(
         self, segments: Iterable[tuple[int, int, int, bytes]], moving: Moving
-    ) -> Iterator[Stored]:
+    ) -> Iterator[StoredRows]:
         """The rows of segments that are ours."""
         for segment, lane, _, body in segments:
             stream, kind = stream_of(lane), kind_of(lane)
@@ -70,17 +70,19 @@ class Carrier:
             for rows in found:
                 ours = ~self._in_groups(stream, rows, dead) if dead else None
                 kept = rows if ours is None else rows.filter(pa.array(ours))
-                yield Stored(stream, max(0, kind - FLAGGED), self._conformed(stream, kept))
+                yield StoredRows(stream, max(0, kind - FLAGGED), self._conformed(stream, kept))
 
-    def arrived(self, move: Move, transfers: Transfers, count: int) -> list[Stored]:
+    def arrived(self, move: Move, transfers: Transfers, count: int) -> list[StoredRows]:
         """The rows that were exported to us, in so many transfers of each sender."""
         return [
-            Stored(stream, 0, self._conformed(stream, self._mine(move, stream, rows)))
+            StoredRows(stream, 0, self._conformed(stream, self._mine(move, stream, rows)))
             for transfer in exported(transfers, move, count)
             for stream, rows in transfer.rows.items()
         ]
 
-    def transfer(self, move: Move, table: Table, number: int, parts: Iterable[Stored]) -> Transfer:
+    def transfer(
+        self, move: Move, table: Table, number: int, parts: Iterable[StoredRows]
+    ) -> Transfer:
         """The rows of these that leave with a move."""
         given: dict[int, list[pa.RecordBatch]] = {}
         for part in parts:
@@ -122,7 +124,7 @@ class Carrier:
 
 
 def looked_through(
-    entered: Entered, transfers: Transfers
+    entered: MoveActions, transfers: Transfers
 ) -> tuple[frozenset[int], list[dict[str, Any]]]:
     """The moves whose rows can all be read here, and the answers about them."""
     checked, answers = set(entered.moving.checked), []

@@ -70,7 +70,7 @@ class Moving:
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class MoveActions:
     """What to do in the first batch, or another one, that is routed by a table."""
 
     moving: Moving
@@ -88,7 +88,7 @@ class Entered:
 
 def enter(
     before: Moving, table: Table, me: int, segment: int, missed: Sequence[Table] = ()
-) -> Entered:
+) -> MoveActions:
     """What a processor does in a batch, whose rows become the segment of this number.
 
     `missed` are the tables before this one that no batch went by.
@@ -127,7 +127,7 @@ def enter(
     under_way = [move for move in table.under_way if move.number in begun]
     sends = [m for m in under_way if m.protocol == "MSLB" and me in m.senders]
     gets = [m for m in under_way if m.protocol == "MSLB" and me in m.receivers]
-    return Entered(
+    return MoveActions(
         Moving(table.number, gone, begun, frozenset(checked)),
         frozenset(clean & gone.keys()),
         tuple(take_in),

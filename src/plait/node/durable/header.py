@@ -17,7 +17,7 @@ from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.errors import CheckpointDamaged, CheckpointMismatch, SourceError
 from plait.groups.moves.moving import Moving
 from plait.node.epochs import Followed
-from plait.node.far_ahead import FarAhead
+from plait.node.time_outliers import TimeOutlier
 from plait.plan.jtree import Join, Leaf
 from plait.plan.routed import Plan
 from plait.plan.serde import from_dict, to_dict
@@ -61,7 +61,7 @@ class Header:
     moving: Moving = field(default_factory=Moving)
     floors: tuple[int, ...] | None = None
     """The time below which the watermark of each stream does not go; None: they have none."""
-    far_ahead: dict[str, FarAhead] = field(default_factory=dict)
+    far_ahead: dict[str, TimeOutlier] = field(default_factory=dict)
     delivered: int = -1
     """The last batch, as the host counts, of which rows went to files of a table; -1: none."""
 

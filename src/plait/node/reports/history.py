@@ -1,9 +1,9 @@
 """What is remembered of batches long gone: a few numbers for each, and every decision.
 
 Reports are kept of the last hundred batches or so, and they are large. Of each batch that has ended
-one `Past` remains, made of the reports of all its processors: one line in a log. When there are too
-many, neighbours are put together, the older ones first (`thinned`), so that the log of a query that
-runs for years stays small and still reaches back to its beginning.
+one `HistoryEntry` remains, made of the reports of all its processors: one line in a log. When there
+are too many, neighbours are put together, the older ones first (`thinned`), so that the log of a
+query that runs for years stays small and still reaches back to its beginning.
 
 *Invariants.* Sums over all lines do not change by putting together. Sizes, plans and watermarks are
 those of the last batch of a line. Decisions are kept, the newest ones of a line if there are many.
@@ -29,7 +29,7 @@ _KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class HistoryEntry:
     """One batch that has ended, or several that follow each other."""
 
     first: int
@@ -66,12 +66,13 @@ class Past:
         return {n: p for n, p in parts.items() if p or n in ("first", "last")}
 
     @classmethod
-    def from_dict(cls, given: object) -> Past:
+    def from_dict(cls, given: object) -> HistoryEntry:
         """The inverse of `to_dict`; fields of later versions are left out.
 
         Anything else is a SourceError.
 
-        >>> Past.from_dict(Past(3, 3, results=7).to_dict()) == Past(3, 3, results=7)
+        >>> entry = HistoryEntry(3, 3, results=7)
+        >>> HistoryEntry.from_dict(entry.to_dict()) == entry
         True
         """
         found = from_plain(cls, given, any_version=True)
@@ -79,10 +80,10 @@ class Past:
             raise SourceError("its last batch is before its first")
         return found
 
-    def and_then(self, later: Past) -> Past:
+    def and_then(self, later: HistoryEntry) -> HistoryEntry:
         """With those that follow.
 
-        >>> Past(1, 1, results=2).and_then(Past(2, 2, results=3)).results
+        >>> HistoryEntry(1, 1, results=2).and_then(HistoryEntry(2, 2, results=3)).results
         5
         """
         sums = {name: plus(getattr(self, name), getattr(later, name)) for name in _SUMMED}
@@ -95,17 +96,19 @@ _SUMMED = (
 )  # fmt: skip
 
 
-def past_of(number: int, reports: Sequence[Report], at: float = 0.0, took: float = 0.0) -> Past:
+def history_entry(
+    number: int, reports: Sequence[Report], at: float = 0.0, took: float = 0.0
+) -> HistoryEntry:
     """What remains of a batch. Without `took`, it took as long as its slowest processor.
 
     >>> one = Report(0, 1, rows={"a": 2}, results=3, state_bytes=9, seconds={"join": 0.5})
-    >>> past = past_of(17, [one])
+    >>> past = history_entry(17, [one])
     >>> past.last, past.rows, past.results, past.took
     (17, {'a': 2}, 3, 0.5)
     """
     sums = counted(reports)
     slowest = max((sum(r.seconds.values()) for r in reports), default=0.0)
-    return Past(
+    return HistoryEntry(
         number,
         number,
         round(at, 3),
@@ -127,15 +130,15 @@ def past_of(number: int, reports: Sequence[Report], at: float = 0.0, took: float
     )
 
 
-def thinned(lines: Sequence[Past]) -> list[Past]:
+def thinned(lines: Sequence[HistoryEntry]) -> list[HistoryEntry]:
     """The older half with neighbours put together.
 
-    >>> [(p.first, p.last) for p in thinned([Past(n, n) for n in range(5)])]
+    >>> [(p.first, p.last) for p in thinned([HistoryEntry(n, n) for n in range(5)])]
     [(0, 1), (2, 2), (3, 3), (4, 4)]
     """
     half = len(lines) // 2
     old, new = lines[:half], lines[half:]
-    pairs = [reduce(Past.and_then, old[i : i + 2]) for i in range(0, half, 2)]
+    pairs = [reduce(HistoryEntry.and_then, old[i : i + 2]) for i in range(0, half, 2)]
     return [*pairs, *new]
 
 

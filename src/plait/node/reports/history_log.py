@@ -17,7 +17,7 @@ from typing import IO
 from plait.errors import SourceError
 from plait.machine.regular import append_below, open_below
 from plait.machine.stores import LocalStore
-from plait.node.reports.history import Past, thinned
+from plait.node.reports.history import HistoryEntry, thinned
 
 _MOST = 64 << 20
 """Bytes of a log that are read, from its end; one that is thinned has fewer."""
@@ -34,7 +34,7 @@ class HistoryWriter:
         self.last = max((line.last for line in lines), default=-1)
         """The last batch in the log, -1 if there is none."""
 
-    def add(self, lines: Sequence[Past]) -> None:
+    def add(self, lines: Sequence[HistoryEntry]) -> None:
         """Add lines; all of them or, if that fails, none."""
         if not lines:
             return
@@ -58,7 +58,7 @@ class HistoryReader:
     path: Path
     _file: tuple[int, int] = (0, 0)
     _end: int = 0
-    _lines: list[Past] = field(default_factory=list)
+    _lines: list[HistoryEntry] = field(default_factory=list)
     trouble: str = ""
     """Why the log could not be read the last time, if it could not."""
     skipped: int = 0
@@ -66,7 +66,7 @@ class HistoryReader:
     _why: str = ""
     """What is wrong with the last of them."""
 
-    def read(self) -> list[Past]:
+    def read(self) -> list[HistoryEntry]:
         """All whole lines so far, in the order of their batches."""
         try:
             with self._opened() as log:
@@ -90,7 +90,7 @@ class HistoryReader:
                 self._lines.append(past)
         return self._lines
 
-    def tail(self, most: int) -> list[Past] | None:
+    def tail(self, most: int) -> list[HistoryEntry] | None:
         """The lines that lie wholly in the last so many bytes; None if that is the whole log."""
         try:
             with self._opened() as log:
@@ -119,7 +119,7 @@ class HistoryReader:
     def _opened(self) -> IO[bytes]:
         return open(open_below(self.path.parent, self.path.name), "rb")
 
-    def _pasts(self, text: bytes) -> Iterator[Past]:
+    def _pasts(self, text: bytes) -> Iterator[HistoryEntry]:
         """The lines of a log; what is none is left out and counted."""
         lines = text.splitlines()
         try:
@@ -130,12 +130,12 @@ class HistoryReader:
             whole = False
         for line in given if whole else map(_plain, lines):
             try:
-                yield Past.from_dict(line)
+                yield HistoryEntry.from_dict(line)
             except SourceError as error:
                 self.skipped, self._why = self.skipped + 1, error.message
 
 
-def _text(past: Past) -> str:
+def _text(past: HistoryEntry) -> str:
     return json.dumps(past.to_dict(), separators=(",", ":")) + "\n"
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from plait.adapt.events import Event
-from plait.groups.balance.cluster import GroupLook, Look, divided_work
+from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, divided_work
 from plait.groups.moves.messages import Move
 from plait.groups.routing.table import Table
 
@@ -82,11 +82,11 @@ class Placement:
         return [*found, *map(_moving, self.moves)]
 
 
-def placement(look: Look, table: Table) -> Placement:
-    """The groups as a look shows them, placed by a table."""
-    held, work = look.held(), dict.fromkeys((g.group for g in look.groups), 0.0)
+def placement(snapshot: ClusterSnapshot, table: Table) -> Placement:
+    """The groups as a snapshot shows them, placed by a table."""
+    held, work = snapshot.held(), dict.fromkeys((g.group for g in snapshot.groups), 0.0)
     unknown: set[int] = set()
-    for processor in look.processors:
+    for processor in snapshot.processors:
         groups = held[processor.processor]
         shares = divided_work(processor.seconds, processor.matches, groups)
         for group, found in zip(groups, shares, strict=True):
@@ -97,12 +97,12 @@ def placement(look: Look, table: Table) -> Placement:
     return Placement(
         table.number,
         table.since,
-        tuple(_share(g, None if g.group in unknown else work[g.group]) for g in look.groups),
+        tuple(_share(g, None if g.group in unknown else work[g.group]) for g in snapshot.groups),
         table.under_way,
     )
 
 
-def _share(group: GroupLook, work: float | None) -> GroupShare:
+def _share(group: GroupSnapshot, work: float | None) -> GroupShare:
     return GroupShare(
         group.group,
         group.holders,

@@ -14,10 +14,10 @@ from functools import reduce
 from typing import Any
 
 from plait.adapt.events import Event
-from plait.node.far_ahead import far_ahead_notes
 from plait.node.reports.placement import Placement
 from plait.node.reports.progress_text import html, lines
 from plait.node.reports.report import SUMMED, Report, plus
+from plait.node.time_outliers import time_outlier_notes
 
 _RAN = "addBatch"
 """Among Spark's times, the one that only a batch has that was run."""
@@ -25,7 +25,7 @@ _FROM_BEATS = ("rows", "null_times", "ahead", "null_keys", "filtered", "malforme
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class BatchCounts:
     """What became of the rows, by stream, and what was done, in one batch or in all of them."""
 
     rows: Mapping[str, int] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Counted:
     def hottest(self) -> tuple[int, float]:
         """The processor with the most rows, and how many times the mean that is.
 
-        >>> Counted(routed={0: 10, 1: 30}).hottest
+        >>> BatchCounts(routed={0: 10, 1: 30}).hottest
         (1, 1.5)
         """
         total = sum(self.routed.values())
@@ -71,7 +71,7 @@ class BatchProgress:
     """One batch, by Spark's number where Spark runs it."""
 
     number: int
-    counted: Counted
+    counted: BatchCounts
     milliseconds: Mapping[str, int] = field(default_factory=dict)
     """Spark's own times of this batch (`durationMs`)."""
 
@@ -85,7 +85,7 @@ class Progress:
     """
 
     batches: tuple[BatchProgress, ...] = ()
-    total: Counted = field(default_factory=Counted)
+    total: BatchCounts = field(default_factory=BatchCounts)
     processed: int = 0
     """Batches in all."""
     watermarks: Mapping[str, int] = field(default_factory=dict)
@@ -145,7 +145,7 @@ class Progress:
         return html(self)
 
 
-def counted(reports: Sequence[Report]) -> Counted:
+def counted(reports: Sequence[Report]) -> BatchCounts:
     """One batch, from the reports of all its processors."""
     parts = {r.processor: {n: getattr(r, n) for n in SUMMED} for r in reports}
     return _together(parts, sum(r.batch > 1 for r in reports))
@@ -176,7 +176,7 @@ def progress(
         return Progress(notes=told, unreported=silent)
     latest = {r.processor: r for _, reports, _ in known for r in reports}
     newest = [latest[processor] for processor in sorted(latest)]
-    told += tuple((known[-1][0], note) for note in far_ahead_notes(r.far_ahead for r in newest))
+    told += tuple((known[-1][0], note) for note in time_outlier_notes(r.far_ahead for r in newest))
     return Progress(
         tuple(
             BatchProgress(number, counted(reports), dict(times)) for number, reports, times in known
@@ -212,7 +212,7 @@ def _migrations(batches: Sequence[Sequence[Report]]) -> tuple[tuple[int, Mapping
     return tuple((processor, m) for (processor, _, _), m in latest.items())
 
 
-def _together(parts: Mapping[int, Mapping[str, Any]], later: int) -> Counted:
+def _together(parts: Mapping[int, Mapping[str, Any]], later: int) -> BatchCounts:
     """The counts of all processors as those of the query; `later` batches began with an engine."""
 
     def all_of(name: str) -> list[Any]:
@@ -225,7 +225,7 @@ def _together(parts: Mapping[int, Mapping[str, Any]], later: int) -> Counted:
     }
     stages = {stage for part in all_of("seconds") for stage in part}
     rebuilt = sum(all_of("rebuilt"))
-    return Counted(
+    return BatchCounts(
         **beats,
         late=reduce(plus, all_of("late"), {}),
         results=sum(all_of("results")),

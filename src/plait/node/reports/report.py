@@ -15,7 +15,7 @@ from plait.adapt.events import Event
 from plait.codec import from_plain
 from plait.errors import SourceError
 from plait.machine.sealed import sealed, unsealed
-from plait.node.far_ahead import FarAhead
+from plait.node.time_outliers import TimeOutlier
 
 SUMMED = (
     "rows",
@@ -76,8 +76,8 @@ class Report:
     """What each join did in this batch, by its streams; see `plait.node.reports.work`."""
     watermarks: dict[str, int] = field(default_factory=dict)
     """In microseconds; a stream that was never seen is missing."""
-    far_ahead: dict[str, FarAhead] = field(default_factory=dict)
-    """Streams that are far ahead of the others; see `plait.node.far_ahead`."""
+    far_ahead: dict[str, TimeOutlier] = field(default_factory=dict)
+    """Streams that are far ahead of the others; see `plait.node.time_outliers`."""
     plan: str = ""
     epoch: int = 0
     """The newest decision of the driver that the processor has followed; see `epochs`."""

@@ -22,15 +22,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from plait.errors import MoveError
-from plait.groups.balance.cluster import Look
-from plait.groups.balance.draft import BalanceSetting
-from plait.groups.balance.manager import Manager, MoveEnded, manage
+from plait.groups.balance.cluster import ClusterSnapshot
+from plait.groups.balance.manager import ManagerState, MoveEnded, manage
 from plait.groups.balance.policy import BalancePolicy
-from plait.groups.balance.relocation import Balance
+from plait.groups.balance.proposal import BalanceSetting
+from plait.groups.balance.relocation import BalanceDecision
 from plait.groups.moves.cost import MoveCosts
 from plait.groups.routing.table import Table
 from plait.machine.clock import REAL
-from plait.node.reports.looks import Looks
+from plait.node.reports.cluster_monitor import ClusterMonitor
 from plait.node.reports.report import Report
 from plait.optimize.costs import load
 from plait.spark.balance.moves import Moves
@@ -58,12 +58,12 @@ class Balancer:
         self._moves = Moves(join.routing, join.control, query)
         table, processors = self._moves.table, join.routing.processors
         costs = load()
-        self._looks = Looks(join.query, len(table.places), processors, costs)
-        life = self._looks.life
+        self._monitor = ClusterMonitor(join.query, len(table.places), processors, costs)
+        life = self._monitor.life
         self._setting = BalanceSetting(
-            self._looks.window or life, policy or BalancePolicy(), MoveCosts.of(costs), purge=life
+            self._monitor.window or life, policy or BalancePolicy(), MoveCosts.of(costs), purge=life
         )
-        self._manager = Manager()
+        self._manager = ManagerState()
         self._sent: dict[int, tuple[int, int]] = {}
         """Rows and bytes that were exported for each move so far."""
         self._took: dict[int, float] = {}
@@ -93,12 +93,12 @@ class Balancer:
         for batch in range(self.done + 1, ended + 1):
             found = control.reports(self.query).of(batch)
             self._count(found)
-            self._looks.add(found, control.tables.at(batch) or began)
+            self._monitor.add(found, control.tables.at(batch) or began)
             reports = found or reports  # in some batches no processor runs
         self.done = ended
         table = self._moves.advance(reports)
         self._end_moves(table)
-        if self._decides and self._looks.span >= self._setting.window / _LOOKS:
+        if self._decides and self._monitor.span >= self._setting.window / _LOOKS:
             self._decide(table)
 
     def _count(self, reports: Sequence[Report]) -> None:
@@ -121,15 +121,15 @@ class Balancer:
             why = "" if done else "the export could not be read, or the move was called off"
             rows, size = self._sent.pop(asked.number, (0, 0))
             took = self._took.pop(asked.number, None)
-            now = self._looks.time
+            now = self._monitor.time
             self._manage(
                 MoveEnded(asked.number, now, done, why, nbytes=size, rows=rows, recomputed=took)
             )
 
     def _decide(self, table: Table) -> None:
-        look = self._looks.look(table, self._active)
+        snapshot = self._monitor.snapshot(table, self._active)
         self._manager = replace(self._manager, number=table.last + 1)
-        decision = None if look is None else self._manage(look)
+        decision = None if snapshot is None else self._manage(snapshot)
         if decision is None:
             return
         self._active = (self._active | set(decision.join)) - set(decision.leave)
@@ -141,9 +141,9 @@ class Balancer:
             self._moves.change(begin=decision.moves)
         except MoveError as error:  # somebody else has moved groups meanwhile
             for asked in decision.moves:
-                self._manage(MoveEnded(asked.number, self._looks.time, False, str(error)))
+                self._manage(MoveEnded(asked.number, self._monitor.time, False, str(error)))
 
-    def _manage(self, event: Look | MoveEnded) -> Balance | None:
+    def _manage(self, event: ClusterSnapshot | MoveEnded) -> BalanceDecision | None:
         self._manager, decision, events = manage(self._setting, self._manager, event)
         self._join.control.write_balance(events, self.done)
         return decision

@@ -28,7 +28,7 @@ from plait.errors import MoveError, TableTaken
 from plait.groups.moves.messages import Move, Protocol
 from plait.groups.routing.routing import Routing
 from plait.groups.routing.table import Table
-from plait.node.reports.looks import is_durable
+from plait.node.reports.cluster_monitor import is_durable
 from plait.node.reports.report import Report
 from plait.spark.control.directory import Control
 from plait.spark.control.joins import running

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from plait.node.reports.history import Past, past_of
+from plait.node.reports.history import HistoryEntry, history_entry
 from plait.node.reports.question import Question
 from plait.spark.control.joins import RegisteredJoin
 from plait.spark.control.report_files import QueryReports
@@ -13,10 +13,10 @@ from plait.spark.control.report_files import QueryReports
 QUESTION, HISTORY, SINK = "question.json", "history.jsonl", "sink.json"
 
 
-def batch_records(reports: QueryReports, batches: Iterable[int]) -> list[Past]:
+def batch_records(reports: QueryReports, batches: Iterable[int]) -> list[HistoryEntry]:
     """Make the lines of the history for those batches that have reports."""
     reported = ((batch, found) for batch in batches if (found := reports.of(batch)))
-    return [past_of(batch, found, *reports.times(batch)) for batch, found in reported]
+    return [history_entry(batch, found, *reports.times(batch)) for batch, found in reported]
 
 
 def question_of(join: RegisteredJoin) -> Question:

@@ -22,10 +22,10 @@ from pathlib import Path
 from plait.errors import PlaitError
 from plait.machine.sealed import sealed
 from plait.machine.stores import store_at
-from plait.node.far_ahead import far_ahead_notes
 from plait.node.reports.history_log import HistoryWriter
 from plait.node.reports.report import Report
 from plait.node.reports.requests import PlanAnswer, PlanRequest
+from plait.node.time_outliers import time_outlier_notes
 from plait.spark.control.driver_files import HISTORY, QUESTION, SINK, batch_records, question_of
 from plait.spark.control.joins import RegisteredJoin, pin, unpin
 from plait.spark.control.locks import lock_on
@@ -128,7 +128,7 @@ class DriverService:
         """Log once for each stream that a row far ahead has made its rows late."""
         told = [report.far_ahead for report in reports]
         for stream in sorted({name for streams in told for name in streams} - self._warned):
-            for note in far_ahead_notes({stream: s[stream]} for s in told if stream in s):
+            for note in time_outlier_notes({stream: s[stream]} for s in told if stream in s):
                 self._warned.add(stream)
                 LOG.warning("%s", note)
 

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from plait.errors import CheckpointDamaged, SourceError, did_you_mean
-from plait.node.reports.looks import Looks
+from plait.node.reports.cluster_monitor import ClusterMonitor
 from plait.node.reports.placement import Placement, placement
 from plait.node.reports.progress import Progress
 from plait.node.reports.progress import progress as put_together
@@ -61,15 +61,15 @@ def _placement(join: RegisteredJoin, batches: list[tuple[int, list[Report]]]) ->
     tables, began = join.control.tables, join.routing.table
     if join.routing.by is None or not batches or not join.control.shared:
         return None
-    looks = Looks(join.query, len(began.places), join.routing.processors)
+    monitor = ClusterMonitor(join.query, len(began.places), join.routing.processors)
     try:
         for number, reports in batches:
-            looks.add(reports, tables.at(number) or began)
+            monitor.add(reports, tables.at(number) or began)
         last, newest = tables.at(batches[-1][0]) or began, tables.newest() or began
     except (OSError, CheckpointDamaged):
         return None  # the query says so itself, in its next batch
-    look = looks.look(last, range(join.routing.processors))
-    return None if look is None else placement(look, newest)
+    snapshot = monitor.snapshot(last, range(join.routing.processors))
+    return None if snapshot is None else placement(snapshot, newest)
 
 
 def _remarks(joins: list[RegisteredJoin]) -> list[str]:

@@ -17,7 +17,7 @@ from plait.groups.routing.routing import Routing, route
 from plait.node.durable.contract import Contract, contract, processors_before, routing_seed
 from plait.node.durable.header import Header
 from plait.node.durable.upgrade import nearest
-from plait.node.task import Beginning
+from plait.node.task import InheritedState
 from plait.query.query import Query
 from plait.spark.balance.processor_set import processors_to_start, requested_partitions
 from plait.spark.balance.rebalance import finish_rebalance
@@ -44,7 +44,7 @@ class Layout:
     """The partitions that it is made for; None where the checkpoint has them already."""
     active: frozenset[int] | None = None
     """The processors that take part since the checkpoint was rebalanced; None: all."""
-    beginning: Beginning | None = None
+    beginning: InheritedState | None = None
     """What those begin with that have no state yet, where others have one."""
     upgraded: str | None = None
     """The contract in the checkpoint, if it was agreed to go on with another question."""
@@ -108,7 +108,7 @@ def _layout_of_checkpoint(
     beginning = None
     if not set(changed.keys) <= set(joins[mine]):
         headers = stored_headers(session, checkpoint, mine)
-        beginning = Beginning(Header.joining(headers), mine)
+        beginning = InheritedState(Header.joining(headers), mine)
     routing = replace(routing, processors=len(changed.keys))
     active = frozenset(changed.active)
     return replace(found, routing=routing, keys=changed.keys, active=active, beginning=beginning)

@@ -19,7 +19,7 @@ from plait.machine.stores import problem
 from plait.node.batch import Aside, batch_of_packets
 from plait.node.durable.store import Engines, OwnEngines
 from plait.node.reports.report import Report
-from plait.node.task import Processor, Task, Told
+from plait.node.task import Processor, StepInputs, Task
 from plait.query.query import Query
 from plait.spark.arena.engines import Arena, Places
 from plait.spark.control.directory import Control
@@ -211,7 +211,7 @@ class JoinOperator(StatefulProcessor):
         batch = batch_of_packets(_packets(number, rows), self._processor.setup.query)
         epoch, notes = self._control.newest_epoch(self._processor.setup.query)
         context, spark_batch = TaskContext.get(), batch_number()
-        told = Told(
+        told = StepInputs(
             token=uuid.uuid4().hex,
             clock=REAL,
             epoch=epoch,

@@ -20,11 +20,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook, pairs_of
-from plait.groups.balance.draft import BalanceSetting
-from plait.groups.balance.manager import Manager as Decisions
+from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, ProcessorSnapshot, pairs_of
+from plait.groups.balance.manager import ManagerState as Decisions
 from plait.groups.balance.manager import MoveEnded, manage
 from plait.groups.balance.policy import BalancePolicy
+from plait.groups.balance.proposal import BalanceSetting
 from plait.groups.balance.relocation import groups_to_move
 from plait.groups.moves.messages import (
     MANAGER,
@@ -135,11 +135,11 @@ class StatisticalCluster:
         span, window, moving = self.options.every, self.options.window, self._moving()
         loads = self.loads()
         held = np.bincount(self.holders, self.rates.sum(axis=1), self.machines)
-        seen = Look(
+        seen = ClusterSnapshot(
             now,
             span,
             tuple(
-                ProcessorLook(
+                ProcessorSnapshot(
                     p,
                     float(loads[p]) * span,
                     float(held[p]) * window * _TUPLE,
@@ -148,7 +148,7 @@ class StatisticalCluster:
                 for p in range(self.machines)
             ),
             tuple(
-                GroupLook(
+                GroupSnapshot(
                     g,
                     (self.holders[g],),
                     tuple(round(r * span) for r in rates),
@@ -165,9 +165,9 @@ class StatisticalCluster:
         took = time.process_time() - began
         self.seconds.append(took)
         self.decisions = found.manager
-        if found.wish is not None and found.wish.moves:
+        if found.decision is not None and found.decision.moves:
             self.deciding.append(took)
-            for move in found.wish.moves:
+            for move in found.decision.moves:
                 self._begin(move)
 
     def _moving(self) -> set[int]:

@@ -27,8 +27,8 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from plait.groups.balance.draft import BalanceSetting
 from plait.groups.balance.policy import BalancePolicy
+from plait.groups.balance.proposal import BalanceSetting
 from plait.groups.moves.messages import Protocol
 from plait.optimize.costs import PAPER, Costs
 from plait.plan.migration import Strategy

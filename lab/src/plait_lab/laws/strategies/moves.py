@@ -6,7 +6,7 @@ from collections.abc import Collection
 from random import Random
 
 from plait.groups.moves.messages import Move
-from plait.node.reports.looks import is_durable
+from plait.node.reports.cluster_monitor import is_durable
 from plait_lab.laws.processors import Cluster
 
 _MOST_PROCESSORS = 5

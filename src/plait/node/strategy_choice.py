@@ -1,4 +1,4 @@
-"""The strategy of a migration that somebody asks for without saying how.
+"""Choose the strategy of a migration that somebody asks for without saying how.
 
 The same function decides as in the adaptive loop (`plait.adapt.strategy`). Where no loop has learnt
 anything, the statistics come from the windows as they are: rates from the rows that they hold, and
@@ -28,7 +28,7 @@ from plait.plan.jtree import Join, Leaf, Node, joins
 from plait.plan.routed import Plan
 
 
-def way_for(
+def choose_strategy(
     engine: Engine,
     plan: Plan,
     costs: Costs,

@@ -1,4 +1,4 @@
-"""What the joins of a plan have counted, in the terms of the cost model."""
+"""Translate the counters of a plan's joins into the operations of the cost model."""
 
 from __future__ import annotations
 

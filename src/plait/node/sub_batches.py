@@ -1,4 +1,4 @@
-"""A batch in pieces, between which the plan may change."""
+"""Cut a large batch into sub-batches, between which the plan may change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GROWTH = 12.0
 it takes what is left of the memory."""
 
 
-class Piece(NamedTuple):
+class SubBatch(NamedTuple):
     """A batch, or a part of one along event time."""
 
     arrivals: dict[int, Arrivals]
@@ -27,13 +27,13 @@ class Piece(NamedTuple):
     """Rows of the batch that come after it."""
 
 
-def pieces(
+def sub_batches(
     setting: Setting,
     engine: Engine,
     arrivals: dict[int, Arrivals],
     watermarks: list[int],
     newest: int,
-) -> list[Piece]:
+) -> list[SubBatch]:
     """The pieces of a batch, mostly one.
 
     A large batch has several: a wrong plan need not join all of it. Where memory comes to an
@@ -54,10 +54,10 @@ def pieces(
         larger = -(-rows // (tuning.pieces * tuning.slice_rows))
         slices = cut(arrivals, step, larger * tuning.slice_rows)
     if len(slices) < 2:
-        return [Piece(arrivals, watermarks, newest)]
-    found = list[Piece]()
+        return [SubBatch(arrivals, watermarks, newest)]
+    found = list[SubBatch]()
     for part, marks in as_batches(slices, arrivals, watermarks):
         rows -= sum(map(len, part.values()))
         reached = max(int(a.times[-1]) for a in part.values())
-        found.append(Piece(part, marks, reached if rows else newest, rows))
+        found.append(SubBatch(part, marks, reached if rows else newest, rows))
     return found

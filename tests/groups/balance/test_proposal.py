@@ -4,33 +4,33 @@ from typing import Any
 
 import pytest
 
-from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook, Work
-from plait.groups.balance.draft import BalanceDraft, BalanceSetting, BalanceStanding, several
+from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, ProcessorSnapshot, Work
 from plait.groups.balance.policy import BalancePolicy
+from plait.groups.balance.proposal import BalanceContext, BalanceProposal, BalanceSetting, several
 
 
-def group(number: int, *holders: int, rows: int = 10, **more: object) -> GroupLook:
+def group(number: int, *holders: int, rows: int = 10, **more: object) -> GroupSnapshot:
     given = {"nbytes": 1e4, **more}
-    return GroupLook(number, holders, (rows, rows), (rows, rows), **given)  # type: ignore[arg-type]  # by name
+    return GroupSnapshot(number, holders, (rows, rows), (rows, rows), **given)  # type: ignore[arg-type]  # by name
 
 
-LOOK = Look(
+SNAPSHOT = ClusterSnapshot(
     20.0,
     2.0,
     (
-        ProcessorLook(0, 1.0, 3e4, matches=0),
-        ProcessorLook(1, 0.0, matches=0),
-        ProcessorLook(2, None, None),
-        ProcessorLook(3, 0.4, 1e4, matches=0, active=False),
+        ProcessorSnapshot(0, 1.0, 3e4, matches=0),
+        ProcessorSnapshot(1, 0.0, matches=0),
+        ProcessorSnapshot(2, None, None),
+        ProcessorSnapshot(3, 0.4, 1e4, matches=0, active=False),
     ),
     (group(0, 0, rows=30), group(1, 0, rows=10), group(2, 0, rows=10, moving=True),
      group(3, 2), group(4, 3), group(5, 0, 3, rows=0, spread=0)),
 )  # fmt: skip
-STANDING = BalanceStanding({0: 0.5, 1: 0.0, 3: 0.2}, number=7)
+CONTEXT = BalanceContext({0: 0.5, 1: 0.0, 3: 0.2}, number=7)
 
 
-def draft(standing: BalanceStanding = STANDING, **policy: Any) -> BalanceDraft:
-    return BalanceDraft(BalanceSetting(10.0, BalancePolicy(**policy)), LOOK, standing)
+def proposal(context: BalanceContext = CONTEXT, **policy: Any) -> BalanceProposal:
+    return BalanceProposal(BalanceSetting(10.0, BalancePolicy(**policy)), SNAPSHOT, context)
 
 
 def test_unset_times_follow_the_window() -> None:
@@ -42,37 +42,39 @@ def test_unset_times_follow_the_window() -> None:
 
 
 def test_what_is_unknown_stays_unknown() -> None:
-    found = draft()
+    found = proposal()
     assert found.loads == {0: 0.5, 1: 0.0, 3: 0.2}
     assert found.nbytes == {0: 3e4, 1: 0.0, 3: 1e4}, "one without groups holds nothing"
 
 
 def test_the_mean_is_for_those_that_take_part() -> None:
     """What the one that has left still carries is theirs to take; of 2 nothing is known."""
-    assert draft().mean(draft().loads) == pytest.approx(0.7 / 2)
+    assert proposal().mean(proposal().loads) == pytest.approx(0.7 / 2)
 
 
 def test_loads_of_groups_add_up_to_that_of_their_processor() -> None:
-    works = draft().work(0)
+    works = proposal().work(0)
     totals = {g: w.total for g, w in works.items() if w is not None}
     assert totals == pytest.approx({0: 0.3, 1: 0.1, 2: 0.1, 5: 0.0})
-    longer = draft(BalanceStanding({0: 1.0})).work(0)[0]
+    longer = proposal(BalanceContext({0: 1.0})).work(0)[0]
     assert longer == pytest.approx(Work(0.6, 0.0)), "the load is that of a longer time"
-    fresh = draft(BalanceStanding({})).work(0)[0]
-    assert fresh == pytest.approx(Work(0.3, 0.0)), "the last look is all that is known: 1 s of 2"
+    fresh = proposal(BalanceContext({})).work(0)[0]
+    assert fresh == pytest.approx(Work(0.3, 0.0)), (
+        "the last snapshot is all that is known: 1 s of 2"
+    )
 
 
 def test_groups_that_one_processor_can_give() -> None:
-    found = draft()
+    found = proposal()
     assert [g.group for g in found.movable(0)] == [0, 1], "not one on the way, nor one spread"
-    found.accept(found.move(0, 1, [LOOK.groups[0]]))
+    found.accept(found.move(0, 1, [SNAPSHOT.groups[0]]))
     assert [g.group for g in found.movable(0)] == [1]
 
 
 def test_a_move_changes_what_the_next_one_sees() -> None:
-    found = draft(moves=3)
+    found = proposal(moves=3)
     assert found.left == 3
-    found.accept(found.move(0, 1, [LOOK.groups[0]]))
+    found.accept(found.move(0, 1, [SNAPSHOT.groups[0]]))
     assert found.loads == pytest.approx({0: 0.2, 1: 0.3, 3: 0.2})
     assert (found.nbytes[0], found.nbytes[1]) == (2e4, 1e4)
     assert found.left == 2 and found.involved == {0, 1}
@@ -83,21 +85,23 @@ def test_a_move_changes_what_the_next_one_sees() -> None:
 
 
 def test_moves_under_way_count() -> None:
-    assert draft(BalanceStanding({}, under_way=2), moves=3).left == 1
+    assert proposal(BalanceContext({}, under_way=2), moves=3).left == 1
 
 
 def test_pauses_of_one_sender_add_up() -> None:
     """A second move at the same time would pause it for longer than it may."""
-    pause = draft().move(0, 1, [LOOK.groups[0]]).forecast.pause
-    tight = draft(latency=pause * 1.5)
-    first, second = (tight.move(0, 1, [LOOK.groups[0]]).protocol for _ in range(2))
+    pause = proposal().move(0, 1, [SNAPSHOT.groups[0]]).forecast.pause
+    tight = proposal(latency=pause * 1.5)
+    first, second = (tight.move(0, 1, [SNAPSHOT.groups[0]]).protocol for _ in range(2))
     assert (first, second) == ("MSLB", "PTLB")
     tight.undone(0)
-    assert tight.move(0, 1, [LOOK.groups[0]]).protocol == "MSLB"
+    assert tight.move(0, 1, [SNAPSHOT.groups[0]]).protocol == "MSLB"
 
 
 def test_who_is_left_alone_and_why() -> None:
-    found = draft(BalanceStanding({}, busy={0: "it rests"}, banned={"to 1": 25.0, "from 2": 19.0}))
+    found = proposal(
+        BalanceContext({}, busy={0: "it rests"}, banned={"to 1": 25.0, "from 2": 19.0})
+    )
     assert found.hindrance(0, "from") == found.hindrance(0, "to") == "it rests"
     assert found.hindrance(1, "from") is None
     assert found.hindrance(1, "to") == "moving groups to it did not pay, so not for 5 s more"
@@ -106,30 +110,30 @@ def test_who_is_left_alone_and_why() -> None:
 
 
 def test_room_is_what_memory_allows_less_the_headroom() -> None:
-    found = draft(memory=5e4, headroom=0.2)
-    assert found.room == pytest.approx(4e4) and draft().room == float("inf")
+    found = proposal(memory=5e4, headroom=0.2)
+    assert found.room == pytest.approx(4e4) and proposal().room == float("inf")
     large, small = group(8, 9, nbytes=2e4), group(9, 9, nbytes=1e4)
     assert found.has_room_for(0, small) and not found.has_room_for(0, large)
     assert not found.has_room_for(2, small), "nobody knows what it holds"
     assert not found.has_room_for(1, group(8, 9, nbytes=None))
     assert found.has_room_for(0, group(8, 0, nbytes=9e9)), "it has it already"
-    assert draft().has_room_for(2, large)
+    assert proposal().has_room_for(2, large)
 
 
 def test_one_unknown_makes_the_sum_unknown() -> None:
-    found = draft()
-    assert found.move(0, 1, [LOOK.groups[0], group(1, 0, nbytes=None)]).forecast.amount is None
-    assert found.move(0, 1, [LOOK.groups[0], LOOK.groups[1]]).forecast.amount == 2e4
+    found = proposal()
+    assert found.move(0, 1, [SNAPSHOT.groups[0], group(1, 0, nbytes=None)]).forecast.amount is None
+    assert found.move(0, 1, [SNAPSHOT.groups[0], SNAPSHOT.groups[1]]).forecast.amount == 2e4
 
 
 def test_a_group_with_several_holders_moves_from_all_of_them() -> None:
-    move = draft().several_move(LOOK.groups[5], (1,), None, 0.1)
+    move = proposal().several_move(SNAPSHOT.groups[5], (1,), None, 0.1)
     assert (move.protocol, move.senders, move.receivers) == ("MSLB", (0, 3), (1,))
     assert (move.spread, move.spread_before, move.forecast.load) == (None, 0, 0.1)
 
 
 def test_nothing_to_do_is_to_stay_or_to_be_stuck() -> None:
-    found = draft()
+    found = proposal()
     assert found.decision().kind == "stay"
     found.stuck.append(0)
     assert found.decision().kind == "stuck" and found.decision().stuck == (0,)

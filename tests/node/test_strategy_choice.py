@@ -7,7 +7,7 @@ import pytest
 from plait.engine.migrate.strategy import migrate
 from plait.errors import MigrationError
 from plait.local.host import LocalRun
-from plait.node.choosing import knowledge_of, way_for
+from plait.node.strategy_choice import choose_strategy, knowledge_of
 from plait.optimize.costs import DEFAULT
 from plait.optimize.model import Model
 from plait.plan.jtree import Join, Leaf, parse_shape
@@ -46,7 +46,7 @@ def test_estimates_are_near_what_recomputing_finds(shape: str) -> None:
 @pytest.mark.slow
 def test_a_plan_with_the_same_states_has_nothing_to_recompute() -> None:
     run = run_of()
-    way = way_for(run.engine, parse_shape(run.query, "(s3 (s2 (s1 s0)))"), DEFAULT)
+    way = choose_strategy(run.engine, parse_shape(run.query, "(s3 (s2 (s1 s0)))"), DEFAULT)
     assert way.strategy == "moving-state" and way.reason == "every state of the new plan is there"
 
 
@@ -54,7 +54,7 @@ def test_two_states_that_meet_and_must_both_be_computed_are_predicted() -> None:
     query = keyed_query([["k"]] * 5, 2 * SECOND)
     run = LocalRun(query, parse_shape(query, "(s0 s1 s2 s3 s4)"))
     run.push(keyed_tables(query, 200, 50, 1))
-    way = way_for(run.engine, parse_shape(query, "(((s0 s1) (s2 s3)) s4)"), DEFAULT)
+    way = choose_strategy(run.engine, parse_shape(query, "(((s0 s1) (s2 s3)) s4)"), DEFAULT)
     assert way.work > 0 and "running both plans" in way.reason
 
 
@@ -69,7 +69,7 @@ def test_asking_leaves_the_engine_alone() -> None:
 
     before = everything()
     for shape in ("(s0 (s1 (s2 s3)))", "(s0 s1 s2 s3)", "((s0 s1) (s2 s3))"):
-        way_for(run.engine, parse_shape(run.query, shape), DEFAULT)
+        choose_strategy(run.engine, parse_shape(run.query, shape), DEFAULT)
     assert everything() == before
 
 

@@ -1,7 +1,7 @@
-"""From the reports of all processors to a look for the distribution manager.
+"""Take snapshots of the cluster from the reports of all processors.
 
-Whoever hosts the manager hands in the reports of each batch that has ended (`add`), and asks for a
-look when it wants a decision (`look`). A look covers all batches since the one before.
+The host hands in the reports of each batch that has ended (`add`), and takes a snapshot when it
+wants a decision (`snapshot`). A snapshot covers all batches since the one before.
 
 *What is counted and what is estimated.* Rows that came for a group are counted, each once: those of
 a stream that is divided among processors are added up, and of copies the largest number counts. The
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from plait.groups.balance.cluster import GroupLook, Look, ProcessorLook
+from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, ProcessorSnapshot
 from plait.groups.routing.table import Table
 from plait.node.reports.report import Report
 from plait.node.reports.work import WORK
@@ -39,7 +39,7 @@ _VISITED = WORK.index("visited")
 
 @dataclass(slots=True)
 class _Since:
-    """What a processor has done since the last look."""
+    """What a processor has done since the last snapshot."""
 
     seconds: float = 0.0
     matches: float = 0.0
@@ -47,8 +47,8 @@ class _Since:
 
 
 @dataclass(slots=True)
-class Looks:
-    """Reports since the last look, and the arrivals of a window."""
+class ClusterMonitor:
+    """Reports since the last snapshot, and the arrivals of a window."""
 
     query: Query
     groups: int
@@ -57,7 +57,7 @@ class Looks:
     _began: int | None = None
     _now: int = 0
     """The least watermark, in microseconds."""
-    _looked: float = 0.0
+    _last_time: float = 0.0
     _since: dict[int, _Since] = field(default_factory=dict)
     _arrived: Counts | None = None
     _stored: deque[tuple[int, Counts]] = field(default_factory=deque)
@@ -81,8 +81,8 @@ class Looks:
 
     @property
     def span(self) -> float:
-        """Seconds since the last look."""
-        return self.time - self._looked
+        """Seconds since the last snapshot."""
+        return self.time - self._last_time
 
     def add(self, reports: Sequence[Report], table: Table) -> None:
         """The reports of one more batch, which was routed by this table."""
@@ -106,26 +106,26 @@ class Looks:
         while self._stored[0][0] < self._now - self.life * _SECOND:
             self._stored.popleft()
 
-    def look(self, table: Table, active: Collection[int]) -> Look | None:
-        """All processors and groups since the last look; None if no time has passed."""
+    def snapshot(self, table: Table, active: Collection[int]) -> ClusterSnapshot | None:
+        """All processors and groups since the last snapshot; None if no time has passed."""
         if self._arrived is None or self.span <= 0:
             return None
         stored = np.sum([came for _, came in self._stored], axis=0)
-        found = Look(
+        found = ClusterSnapshot(
             self.time,
             self.span,
             tuple(self._processor(p, p in active) for p in range(self.processors)),
             self._groups(table, self._arrived, stored),
         )
-        self._looked, self._since, self._arrived = self.time, {}, None
+        self._last_time, self._since, self._arrived = self.time, {}, None
         return found
 
-    def _processor(self, number: int, active: bool) -> ProcessorLook:
+    def _processor(self, number: int, active: bool) -> ProcessorSnapshot:
         since = self._since.get(number)
         if since is None or since.last is None:
-            return ProcessorLook(number, active=active)
+            return ProcessorSnapshot(number, active=active)
         last = since.last
-        return ProcessorLook(
+        return ProcessorSnapshot(
             number,
             since.seconds,
             float(last.state_bytes),
@@ -135,10 +135,10 @@ class Looks:
             active=active,
         )
 
-    def _groups(self, table: Table, arrived: Counts, stored: Counts) -> tuple[GroupLook, ...]:
+    def _groups(self, table: Table, arrived: Counts, stored: Counts) -> tuple[GroupSnapshot, ...]:
         size, spread, moving = self._row_size(stored), dict(table.spread), table.moving
         return tuple(
-            GroupLook(
+            GroupSnapshot(
                 g,
                 holders,
                 tuple(arrived[g].tolist()),

@@ -1,4 +1,4 @@
-"""Rows so far ahead of all others that they make the rows after them late: noticed, and said.
+"""Detect rows so far ahead in event time that the rows after them are late, and say so.
 
 A watermark follows the newest event time of its stream. One row with a wrong clock, of the year
 9999 say, moves it beyond everything that is to come, and it never goes back. That is what the rule
@@ -27,7 +27,7 @@ _DAY = 86_400_000_000
 _YEAR = 31_556_952_000_000
 
 
-class FarAhead(NamedTuple):
+class TimeOutlier(NamedTuple):
     """How far a stream is ahead of the others, and what became of its rows since then."""
 
     by: int
@@ -36,25 +36,25 @@ class FarAhead(NamedTuple):
     late: int = 0
 
 
-StreamsAhead = Mapping[str, FarAhead]
+TimeOutliers = Mapping[str, TimeOutlier]
 
 
-def far_ahead_after(
+def time_outliers_after(
     query: Query,
-    streams: StreamsAhead,
+    streams: TimeOutliers,
     before: Sequence[int],
     after: Sequence[int],
     rows: Mapping[str, int],
     late: Mapping[str, int],
-) -> dict[str, FarAhead]:
+) -> dict[str, TimeOutlier]:
     """The streams that are far ahead after a batch.
 
     `before` and `after` are the newest event times of all streams, `rows` and `late` what came in
     the batch.
 
     >>> from plait.testing.examples import clique
-    >>> far_ahead_after(clique(2), {}, [5, 5], [9, 9 * _YEAR], {"b": 1}, {})
-    {'b': FarAhead(by=284012567999991, rows=0, late=0)}
+    >>> time_outliers_after(clique(2), {}, [5, 5], [9, 9 * _YEAR], {"b": 1}, {})
+    {'b': TimeOutlier(by=284012567999991, rows=0, late=0)}
     """
     found = {}
     for s, stream in enumerate(query.streams):
@@ -65,27 +65,27 @@ def far_ahead_after(
         allowed = max(_DAY, 2 * (query.bounds.widest + stream.delay))
         ahead = after[s] - max(known)
         if ahead > allowed:
-            found[stream.name] = FarAhead(ahead)
+            found[stream.name] = TimeOutlier(ahead)
         elif stream.name in streams and not (others and after[s] - max(others) <= allowed):
             by, so_far, late_so_far = streams[stream.name]
-            found[stream.name] = FarAhead(
+            found[stream.name] = TimeOutlier(
                 by, so_far + rows.get(stream.name, 0), late_so_far + late.get(stream.name, 0)
             )
     return found
 
 
-def far_ahead_notes(processors: Iterable[StreamsAhead]) -> list[str]:
+def time_outlier_notes(processors: Iterable[TimeOutliers]) -> list[str]:
     """A sentence for each stream whose rows are late because one is far ahead.
 
-    >>> there, here = ({"b": FarAhead(9 * _YEAR, 10, late)} for late in (3, 5))
-    >>> print(far_ahead_notes([there, here])[0])
+    >>> there, here = ({"b": TimeOutlier(9 * _YEAR, 10, late)} for late in (3, 5))
+    >>> print(time_outlier_notes([there, here])[0])
     one row of stream b is 9 years ahead of all others; since then 8 of 10 rows of b were late...
     """
-    together: dict[str, FarAhead] = {}
+    together: dict[str, TimeOutlier] = {}
     for streams in processors:
         for name, (by, rows, late) in streams.items():
-            so_far = together.get(name, FarAhead(by))
-            together[name] = FarAhead(by, max(so_far.rows, rows), so_far.late + late)
+            so_far = together.get(name, TimeOutlier(by))
+            together[name] = TimeOutlier(by, max(so_far.rows, rows), so_far.late + late)
     return [
         f"one row of stream {quoted(name)} is {_shown(by)} ahead of all others; since then "
         f"{late:,} of {rows:,} rows of {quoted(name)} were late, because the watermark follows the "

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.local.host import LocalRun
-from plait.node.far_ahead import FarAhead, far_ahead_after, far_ahead_notes
 from plait.node.reports.progress import progress
+from plait.node.time_outliers import TimeOutlier, time_outlier_notes, time_outliers_after
 from plait.query.query import NEVER_LATE
 from plait.testing.examples import clique
 from plait_lab.laws.processors import Cluster
@@ -37,32 +37,34 @@ def test_a_row_of_the_year_9999_is_told_with_what_it_did() -> None:
 
 def test_streams_that_merely_start_pause_or_lag_are_not_far_ahead() -> None:
     none = BEFORE_ALL_TIMES
-    assert not far_ahead_after(QUERY, {}, [none, none], [NOW, none], {"a": 1}, {})
-    assert not far_ahead_after(QUERY, {}, [NOW, NOW], [NOW + DAY, NOW], {"a": 1}, {})
-    far = far_ahead_after(QUERY, {}, [NOW, NOW], [NOW, NOW + 2 * DAY], {"b": 9}, {})
-    assert far == {"b": FarAhead(2 * DAY)}, "the rows of that batch are not late by it"
-    after = far_ahead_after(
+    assert not time_outliers_after(QUERY, {}, [none, none], [NOW, none], {"a": 1}, {})
+    assert not time_outliers_after(QUERY, {}, [NOW, NOW], [NOW + DAY, NOW], {"a": 1}, {})
+    far = time_outliers_after(QUERY, {}, [NOW, NOW], [NOW, NOW + 2 * DAY], {"b": 9}, {})
+    assert far == {"b": TimeOutlier(2 * DAY)}, "the rows of that batch are not late by it"
+    after = time_outliers_after(
         QUERY, far, [NOW, NOW + 2 * DAY], [NOW, NOW + 2 * DAY], {"b": 9}, {"b": 3}
     )
-    assert after == {"b": FarAhead(2 * DAY, 9, 3)} and not far_ahead_notes([after]), (
+    assert after == {"b": TimeOutlier(2 * DAY, 9, 3)} and not time_outlier_notes([after]), (
         "most are on time"
     )
-    late = far_ahead_after(
+    late = time_outliers_after(
         QUERY, after, [NOW, NOW + 2 * DAY], [NOW, NOW + 2 * DAY], {"b": 9}, {"b": 9}
     )
-    assert far_ahead_notes([late]) and "2 days" in far_ahead_notes([late])[0]
+    assert time_outlier_notes([late]) and "2 days" in time_outlier_notes([late])[0]
     others = [NOW + 2 * DAY] * 2
-    assert not far_ahead_after(QUERY, late, [NOW, others[1]], others, {}, {}), "they have caught up"
+    assert not time_outliers_after(QUERY, late, [NOW, others[1]], others, {}, {}), (
+        "they have caught up"
+    )
 
 
 def test_a_stream_whose_rows_are_never_late_does_no_harm() -> None:
     streams = tuple(replace(s, delay=NEVER_LATE) for s in QUERY.streams)
     endless = replace(QUERY, streams=streams)
-    assert not far_ahead_after(endless, {}, [NOW, NOW], [NOW, IN_9999], {"b": 1}, {})
+    assert not time_outliers_after(endless, {}, [NOW, NOW], [NOW, IN_9999], {"b": 1}, {})
 
 
 def test_wide_windows_allow_for_more() -> None:
     wide = tuple(replace(s, delay=30 * DAY) for s in QUERY.streams)
     query = replace(QUERY, streams=wide)
-    assert not far_ahead_after(query, {}, [NOW, NOW], [NOW, NOW + 50 * DAY], {}, {})
-    assert far_ahead_after(query, {}, [NOW, NOW], [NOW, NOW + 61 * DAY], {}, {})
+    assert not time_outliers_after(query, {}, [NOW, NOW], [NOW, NOW + 50 * DAY], {}, {})
+    assert time_outliers_after(query, {}, [NOW, NOW], [NOW, NOW + 61 * DAY], {}, {})

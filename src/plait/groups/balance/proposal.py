@@ -1,7 +1,7 @@
-"""A decision of the distribution manager in the making: what is known, and what will be.
+"""Build a decision move by move: loads and memory as they will be after the moves so far.
 
-The rules (`plait.groups.balance.decide`) take moves into the draft one after the other; each sees
-the loads and the memory as they will be after those before it.
+The rules (`plait.groups.balance.decide`) add moves to the proposal one after the other. Each sees
+the cluster as the moves before it will leave it.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from plait.groups.balance.cluster import GroupLook, Look, Work, divided_work
+from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, Work, divided_work
 from plait.groups.balance.policy import BalancePolicy
-from plait.groups.balance.relocation import Balance, Kind, way_of
+from plait.groups.balance.relocation import BalanceDecision, Kind, choose_protocol
 from plait.groups.moves.cost import Cargo, MoveCosts
 from plait.groups.moves.messages import Move, MoveForecast
 
 
 @dataclass(frozen=True, slots=True)
 class BalanceSetting:
-    """What a distribution manager is for, and by what it decides."""
+    """The window of the query, and the policy and costs by which groups are balanced."""
 
     window: float
     """The widest bound of the query, in seconds."""
@@ -50,18 +50,18 @@ class BalanceSetting:
 class Overload:
     """For how long a processor has been above the margin."""
 
-    looks: int = 0
+    snapshots: int = 0
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class BalanceStanding:
-    """What is remembered when it is decided."""
+class BalanceContext:
+    """What earlier snapshots and moves say, beside the snapshot itself."""
 
     loads: Mapping[int, float]
     """Work per second of each processor, as far as is known."""
     overloaded: Mapping[int, Overload] = field(default_factory=dict)
-    """Up to the look before."""
+    """Up to the snapshot before."""
     busy: Mapping[int, str] = field(default_factory=dict)
     """Processors that are left alone for now, and why."""
     banned: Mapping[str, float] = field(default_factory=dict)
@@ -71,26 +71,28 @@ class BalanceStanding:
     number: int = 1
     """Of the next move."""
     pressed: int = 0
-    """For how many looks in a row the load has asked for more processors, or (below 0) for less."""
+    """Snapshots in a row in which the load asked for more processors, or (below 0) for fewer."""
     coming: Mapping[int, float] = field(default_factory=dict)
     """Bytes of state that moves under way bring to a processor, or (below 0) take from it."""
 
 
-class BalanceDraft:
+class BalanceProposal:
     """Loads and memory as they will be after the moves so far, and the reasons."""
 
-    def __init__(self, setting: BalanceSetting, look: Look, standing: BalanceStanding) -> None:
+    def __init__(
+        self, setting: BalanceSetting, snapshot: ClusterSnapshot, context: BalanceContext
+    ) -> None:
         self.setting, self.policy = setting, setting.policy
-        self.look, self.standing = look, standing
-        self.processors = {p.processor: p for p in look.processors}
-        self.held = look.held()
-        self.active = [p.processor for p in look.processors if p.active]
-        self.loads = {p: standing.loads[p] for p in self.processors if p in standing.loads}
+        self.snapshot, self.context = snapshot, context
+        self.processors = {p.processor: p for p in snapshot.processors}
+        self.held = snapshot.held()
+        self.active = [p.processor for p in snapshot.processors if p.active]
+        self.loads = {p: context.loads[p] for p in self.processors if p in context.loads}
         self.nbytes: dict[int, float] = {}
         for p, found in self.processors.items():
             if found.nbytes is not None or not self.held[p]:
                 # What is on the way must not be sent away, or find its place taken, twice.
-                self.nbytes[p] = max(0.0, (found.nbytes or 0.0) + standing.coming.get(p, 0.0))
+                self.nbytes[p] = max(0.0, (found.nbytes or 0.0) + context.coming.get(p, 0.0))
         self.before = max(self.loads.values(), default=None)
         self.moves: list[Move] = []
         self.taken: set[int] = set()
@@ -114,7 +116,7 @@ class BalanceDraft:
     @property
     def left(self) -> int:
         """How many more moves may begin."""
-        return self.policy.moves - self.standing.under_way - len(self.moves)
+        return self.policy.moves - self.context.under_way - len(self.moves)
 
     @property
     def room(self) -> float:
@@ -135,11 +137,11 @@ class BalanceDraft:
 
     def hindrance(self, processor: int, way: str) -> str | None:
         """Why a processor does not give («from») or take («to») now."""
-        if (why := self.standing.busy.get(processor)) is not None:
+        if (why := self.context.busy.get(processor)) is not None:
             return why
-        until = self.standing.banned.get(f"{way} {processor}", -1.0)
-        if self.look.time < until:
-            more = until - self.look.time
+        until = self.context.banned.get(f"{way} {processor}", -1.0)
+        if self.snapshot.time < until:
+            more = until - self.snapshot.time
             return f"moving groups {way} it did not pay, so not for {more:.3g} s more"
         return None
 
@@ -152,10 +154,10 @@ class BalanceDraft:
         if processor not in self._works:
             found, groups = self.processors[processor], self.held[processor]
             works = divided_work(found.seconds, found.matches, groups)
-            span, load = self.look.span, self.standing.loads.get(processor)
+            span, load = self.snapshot.span, self.context.loads.get(processor)
             scale = 1 / span if span else 0.0
             if load is not None and found.seconds:
-                # Shares are those of the last look, the load that of a longer time.
+                # Shares are those of the last snapshot, the load that of a longer time.
                 scale = load / found.seconds
             self._works[processor] = {
                 g.group: None if w is None else w.times(scale)
@@ -163,14 +165,14 @@ class BalanceDraft:
             }
         return self._works[processor]
 
-    def weight(self, processor: int, group: GroupLook) -> float | None:
+    def weight(self, processor: int, group: GroupSnapshot) -> float | None:
         """A group's part in what is balanced."""
         if self.policy.by == "memory":
             return group.nbytes
         work = self.work(processor)[group.group]
         return None if work is None else work.total
 
-    def movable(self, processor: int) -> list[GroupLook]:
+    def movable(self, processor: int) -> list[GroupSnapshot]:
         """Groups that only this processor holds and that are not on the way."""
         return [
             g
@@ -178,7 +180,7 @@ class BalanceDraft:
             if not g.moving and len(g.holders) == 1 and g.group not in self.taken
         ]
 
-    def has_room_for(self, processor: int, group: GroupLook) -> bool:
+    def has_room_for(self, processor: int, group: GroupSnapshot) -> bool:
         """Whether a group fits into a processor's memory; if that is unknown, it does not."""
         if self.policy.memory is None or processor in group.holders:
             return True
@@ -187,11 +189,11 @@ class BalanceDraft:
     # -- moves
 
     def move(
-        self, sender: int, receiver: int, groups: list[GroupLook], *, short: bool = False
+        self, sender: int, receiver: int, groups: list[GroupSnapshot], *, short: bool = False
     ) -> Move:
         """A move of groups from one processor to another, by the better protocol."""
         cargo, setting = self._cargo(sender, groups), self.setting
-        way = way_of(
+        way = choose_protocol(
             cargo,
             setting.costs,
             self.policy,
@@ -214,12 +216,12 @@ class BalanceDraft:
         )
 
     def several_move(
-        self, group: GroupLook, receivers: tuple[int, ...], stream: int | None, load: float
+        self, group: GroupSnapshot, receivers: tuple[int, ...], stream: int | None, load: float
     ) -> Move:
         """A move of one group with several senders or receivers."""
         setting, sender = self.setting, group.holders[0]
         height = max(self.processors[r].height for r in receivers)
-        way = way_of(
+        way = choose_protocol(
             self._cargo(sender, [group]),
             setting.costs,
             self.policy,
@@ -255,12 +257,12 @@ class BalanceDraft:
                     self.nbytes[p] = max(0.0, self.nbytes[p] + sign * (move.forecast.amount or 0.0))
         self.loads.update(loads or {})
 
-    def decision(self) -> Balance:
+    def decision(self) -> BalanceDecision:
         """All of it, with numbers for the moves."""
-        first = self.standing.number
+        first = self.context.number
         moves = tuple(replace(m, number=first + i) for i, m in enumerate(self.moves))
         kind: Kind = "move" if moves else "stuck" if self.stuck else "stay"
-        return Balance(
+        return BalanceDecision(
             kind,
             tuple(self.reasons),
             moves,
@@ -272,7 +274,7 @@ class BalanceDraft:
             predicted={p: self.loads[p] for p in sorted(self.involved) if p in self.loads},
         )
 
-    def _cargo(self, sender: int, groups: list[GroupLook]) -> Cargo:
+    def _cargo(self, sender: int, groups: list[GroupSnapshot]) -> Cargo:
         """What is known of groups together; one unknown makes the sum unknown."""
         works = [self.work(sender).get(g.group) for g in groups]
         return Cargo(

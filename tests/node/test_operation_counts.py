@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plait.engine.counters import InputCounters, OperatorCounters, StepCounters
-from plait.node.operations import InputLayout, counted, inputs_of
+from plait.node.operation_counts import InputLayout, counted, inputs_of
 from plait.optimize.model import Operations
 from plait.plan.jtree import Join, parse_shape, preorder
 from plait.query.query import Query

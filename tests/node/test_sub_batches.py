@@ -10,7 +10,7 @@ from plait.adapt.setting import Setting
 from plait.engine.driver import Engine
 from plait.engine.intake.ingest import Arrivals
 from plait.engine.intake.times import BEFORE_ALL_TIMES
-from plait.node.pieces import Piece, pieces
+from plait.node.sub_batches import SubBatch, sub_batches
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.jtree import mjoin
@@ -27,7 +27,7 @@ def given(tuning: Tuning, seconds: int = 1) -> tuple[Engine, dict[int, Arrivals]
     return engine, arrivals, max(int(a.times[-1]) for a in arrivals.values())
 
 
-def check_whole(found: list[Piece], arrivals: dict[int, Arrivals], newest: int) -> None:
+def check_whole(found: list[SubBatch], arrivals: dict[int, Arrivals], newest: int) -> None:
     """Together they are the batch, in the order of time, and each says what is to come."""
     for s, rows in arrivals.items():
         parts = [piece.arrivals[s].times for piece in found if s in piece.arrivals]
@@ -43,8 +43,8 @@ def check_whole(found: list[Piece], arrivals: dict[int, Arrivals], newest: int) 
 
 def test_a_usual_batch_is_one_piece() -> None:
     engine, arrivals, newest = given(Tuning())
-    assert pieces(SETTING, engine, arrivals, [newest] * 3, newest) == [
-        Piece(arrivals, [newest] * 3, newest)
+    assert sub_batches(SETTING, engine, arrivals, [newest] * 3, newest) == [
+        SubBatch(arrivals, [newest] * 3, newest)
     ]
 
 
@@ -52,7 +52,7 @@ def test_a_usual_batch_is_one_piece() -> None:
 def test_a_large_batch_has_several(most: int, per_window: int) -> None:
     tuning = Tuning(slice_rows=100, large_slices=4, pieces=most, pieces_per_window=per_window)
     engine, arrivals, newest = given(tuning)
-    found = pieces(SETTING, engine, arrivals, [newest] * 3, newest)
+    found = sub_batches(SETTING, engine, arrivals, [newest] * 3, newest)
     assert 1 < len(found) <= most + 1
     check_whole(found, arrivals, newest)
 
@@ -64,6 +64,6 @@ def test_where_memory_is_short_a_small_batch_has_several() -> None:
     _, more, newest = given(tuning)
     for memory, several in ((1e12, False), (1.5 * engine.nbytes, True)):
         setting = replace(SETTING, budget=Budget(memory=memory))
-        found = pieces(setting, engine, more, [newest] * 3, newest)
+        found = sub_batches(setting, engine, more, [newest] * 3, newest)
         assert (len(found) > 1) is several
         check_whole(found, more, newest)

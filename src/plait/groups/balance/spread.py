@@ -1,4 +1,4 @@
-"""A group that is too hot for one processor: which stream to divide, over which processors.
+"""Choose how to spread a hot group: which stream to divide, over which processors.
 
 If the rows of stream s are divided among k processors and those of the others are copied to each,
 one of them has of the group's work
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from plait.groups.balance.cluster import GroupLook, Work, pairs_of, part_of
+from plait.groups.balance.cluster import GroupSnapshot, Work, pairs_of, part_of
 
 
 class Spread(NamedTuple):
@@ -37,10 +37,10 @@ class Spread(NamedTuple):
     """The load of the slowest of them, or of one that had the group before."""
 
 
-def part_shares(group: GroupLook, stream: int | None, processors: int) -> Work | None:
+def part_shares(group: GroupSnapshot, stream: int | None, processors: int) -> Work | None:
     """The shares of a group's work that one of so many processors has; None if unknown.
 
-    >>> group = GroupLook(0, (0,), arrived=(90, 10), stored=(90, 10))
+    >>> group = GroupSnapshot(0, (0,), arrived=(90, 10), stored=(90, 10))
     >>> part_shares(group, 0, 2), part_shares(group, 1, 2)
     (Work(rows=0.55, matches=0.5), Work(rows=0.95, matches=0.5))
     """
@@ -52,10 +52,10 @@ def part_shares(group: GroupLook, stream: int | None, processors: int) -> Work |
     return Work(here / rows if rows else 1.0, found / pairs if pairs else 1.0)
 
 
-def whole_work(group: GroupLook, part: Work) -> Work | None:
+def whole_work(group: GroupSnapshot, part: Work) -> Work | None:
     """What a spread group would take at one processor, from what it takes at each of its holders.
 
-    >>> group = GroupLook(0, (1, 2), arrived=(90, 10), stored=(90, 10), spread=0)
+    >>> group = GroupSnapshot(0, (1, 2), arrived=(90, 10), stored=(90, 10), spread=0)
     >>> whole_work(group, Work(5.5, 5.0))
     Work(rows=10.0, matches=10.0)
     """
@@ -66,14 +66,18 @@ def whole_work(group: GroupLook, part: Work) -> Work | None:
 
 
 def best_spread(
-    group: GroupLook, whole: Work, apart: Mapping[int, float], allowed: Sequence[int], slack: float
+    group: GroupSnapshot,
+    whole: Work,
+    apart: Mapping[int, float],
+    allowed: Sequence[int],
+    slack: float,
 ) -> Spread | None:
     """How to spread a group over some of the allowed processors; None if its rows are unknown.
 
     `apart` are the loads without the group, of the allowed processors and of its holders. A
     smaller number of processors is taken if the slowest has at most `slack` more load.
 
-    >>> group = GroupLook(0, (0,), arrived=(90, 10), stored=(90, 10))
+    >>> group = GroupSnapshot(0, (0,), arrived=(90, 10), stored=(90, 10))
     >>> found = best_spread(group, Work(1.0, 1.0), dict.fromkeys(range(8), 0.1), range(8), 0.05)
     >>> found.stream, found.processors, round(found.slowest, 2)
     (0, (0, 1, 2, 3, 4, 5, 6), 0.47)
