@@ -1,4 +1,4 @@
-"""Every error Plait raises on purpose: what was wrong, where, and what to do.
+"""Every error that Plait raises on purpose: what is wrong, where, and what to do.
 
 An error is a type, so that a program can tell it from the others, and a sentence that names the
 culprit, so that a person can mend it. `remedy` is shown after the message and may be empty.
@@ -26,47 +26,47 @@ class PlaitError(Exception):
 
 
 class QueryError(PlaitError):
-    """The query asks for something that has no meaning."""
+    """The query is not valid."""
 
 
 class UnknownStream(QueryError):
-    """A name that is no stream of the query."""
+    """The query has no stream of this name."""
 
 
 class UnknownColumn(QueryError):
-    """A name that is no column of its stream."""
+    """The stream has no column of this name."""
 
 
 class AmbiguousColumn(QueryError):
-    """A bare column name that several streams have."""
+    """Several streams have a column of this name."""
 
 
 class DuplicateName(QueryError):
-    """Two streams, or two result columns, of the same name."""
+    """Two streams, or two result columns, have the same name."""
 
 
 class TypeMismatch(QueryError):
-    """Values that cannot be compared or computed with each other."""
+    """Values cannot be compared or computed with each other."""
 
 
 class TimeColumnError(QueryError):
-    """A stream without a usable event-time column."""
+    """A stream has no usable event-time column."""
 
 
 class WindowError(QueryError):
-    """A window or delay that is no positive length of time, or bounds that contradict."""
+    """A window or delay is not a positive duration, or bounds contradict each other."""
 
 
 class UnboundedPair(QueryError):
-    """Two streams whose tuples may be arbitrarily far apart: their state would grow for ever."""
+    """Tuples of two streams may be arbitrarily far apart: their state would grow forever."""
 
 
 class DisconnectedJoin(QueryError):
-    """Streams that no equality predicate ties to the others."""
+    """No equality joins some streams with the others."""
 
 
 class UnsupportedSql(QueryError):
-    """SQL outside the supported part, with the position in the text (1-based line and column)."""
+    """The SQL is not supported at this position (line and column from 1)."""
 
     def __init__(self, message: str, *, line: int = 0, column: int = 0, remedy: str = "") -> None:
         where = f"line {line}, column {column}: " if line else ""
@@ -76,83 +76,83 @@ class UnsupportedSql(QueryError):
 
 
 class PlanError(PlaitError):
-    """A plan that does not run this query."""
+    """The plan cannot run this query."""
 
 
 class SiteError(PlanError):
-    """Sites, links or streams that no plan can be made for."""
+    """No plan exists for these sites, links or streams."""
 
 
 class UnknownSite(SiteError):
-    """A name that is no site."""
+    """There is no site of this name."""
 
 
 class SiteWithoutStream(SiteError):
-    """A site at which no stream arrives: it would have nothing to do."""
+    """No stream arrives at a site: it would have nothing to do."""
 
 
 class LinkWithoutRate(SiteError):
-    """Two sites between which nothing can be sent, because no transmission rate is known."""
+    """Two sites cannot exchange data, because no transmission rate is known."""
 
 
 class MigrationError(PlaitError):
-    """A change of the plan that cannot be made, or not now; the query runs on as it was."""
+    """A plan cannot be changed, or not now; the query runs on unchanged."""
 
 
 class CheckpointMismatch(PlaitError):
-    """A checkpoint that was written by another query, or in another format."""
+    """The checkpoint was written by another query, or in another format."""
 
 
 class CheckpointDamaged(PlaitError):
-    """A checkpoint with a file that is missing or is not as it was written."""
+    """A file of the checkpoint is missing or damaged."""
 
 
 class MissingRequirement(PlaitError):
-    """A package, Spark or Java that is missing or of a version that will not do."""
+    """A package, Spark or Java is missing or has an unsupported version."""
 
 
 class StorageError(PlaitError):
-    """A disk that is full, read-only or forbidden."""
+    """The disk is full, read-only or not accessible."""
 
 
 class TableMismatch(PlaitError):
-    """A Delta table that cannot get the results of this query: its schema or its rules differ."""
+    """A Delta table cannot take the results of this query: its schema or its rules differ."""
 
 
 class StatisticsError(PlaitError):
-    """A statistic that cannot be one: its name, its unit or its value is wrong."""
+    """The name, unit or value of a statistic is wrong."""
 
 
 class BudgetError(PlaitError):
-    """A budget that is no amount of CPU or memory."""
+    """The budget is not an amount of CPU or memory."""
 
 
 class PolicyError(PlaitError):
-    """A policy for changing plans with a threshold that makes no sense."""
+    """A threshold of a policy is not valid."""
 
 
 class NoQualifiedPlan(PlaitError):
-    """No plan was found within the CPU and the memory there is."""
+    """No plan fits the budget of CPU and memory."""
 
 
 class MoveError(PlaitError):
-    """A move of partition groups that cannot be made, or not now; they stay where they are."""
+    """Partition groups cannot be moved, or not now; they stay where they are."""
 
 
 class TableChanged(MoveError):
-    """Tasks of one batch that routed its rows by different tables; the batch is not committed."""
+    """Tasks of one batch routed rows by different tables; the batch is not committed."""
 
 
 class TableTaken(MoveError):
-    """A routing table that somebody else has written at the same time."""
+    """Somebody else has written a routing table at the same time."""
 
 
 class TransferDamaged(MoveError):
-    """Partition groups on their way between processors that are missing or damaged."""
+    """Partition groups in transit between processors are missing or damaged."""
 
 
 class MemoryExceeded(PlaitError):
-    """A running plan that holds more than its memory limit: the state, the bytes, the limit."""
+    """A running plan exceeds its memory limit: the state, the bytes, the limit."""
 
     def __init__(self, state: str, state_bytes: int, total_bytes: int, limit: int) -> None:
         super().__init__(
@@ -167,7 +167,7 @@ class MemoryExceeded(PlaitError):
 
 
 class SourceError(PlaitError):
-    """A source that cannot be read, or does not have the schema of its stream."""
+    """A source cannot be read, or does not have the schema of its stream."""
 
 
 class TooManyBadRows(SourceError):
@@ -175,11 +175,11 @@ class TooManyBadRows(SourceError):
 
 
 class OutputExists(PlaitError):
-    """An output path that is already there."""
+    """The output path exists already."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A remedy that lists what exists, the nearest name first.
+    """Write a remedy that lists the known names, the nearest first.
 
     >>> did_you_mean("tradez", ["quotes", "trades"])
     "did you mean 'trades'? known: quotes, trades"

@@ -1,4 +1,4 @@
-"""Every size at which Plait changes what it does: speed and memory depend on them, answers do not.
+"""Sizes that affect speed and memory, but never results.
 
 A constant that switches behaviour at 32,768 rows hides its mistakes from every small test. So all
 such sizes are fields of one value, which is handed down from whoever hosts an engine to the kernels
@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The sizes; the defaults are those that the benchmarks were tuned to.
+    """The sizes; the benchmarks chose the defaults.
 
     >>> Tuning(slice_rows=1).slice_rows
     1
@@ -24,22 +24,22 @@ class Tuning:
 
     # -- kernels
     ring_rows: int = 64
-    """Rows that the smallest ring has room for."""
+    """Capacity of the smallest ring, in rows."""
     ring_slack: int = 16
-    """A ring that is full grows by one row in so many."""
+    """A full ring grows by 1/`ring_slack` of its rows."""
     first_id: int = 0
     """The id of the first row of a window, and the number of a router's first block; both wrap
     around."""
     buckets: int = 64
     """Buckets of the smallest index; a power of two."""
     walkers: int = 32
-    """Chains that a probe walks at a time."""
+    """Chains that a probe walks at the same time."""
     linked_rows: int = 128
     """Rows that are linked into their chains at a time."""
     passed_rows: int = 4096
-    """An index is rebuilt in the order of time once so many rows were passed while linking, ..."""
+    """Rows passed while linking after which an index is rebuilt in the order of time, ..."""
     passed_per_row: int = 8
-    """... and so many per row of the window."""
+    """... and the least number of them per row of the window."""
     sweep_rows: int = 1 << 30
     """Rows that are linked before dropped rows are swept out of the buckets."""
     span_rows: int = 4
@@ -49,51 +49,51 @@ class Tuning:
     heap_bytes: int = 1024
     """Bytes that a new heap of strings has room for."""
     forget_keys: int = 4096
-    """Interned keys from which on those out of use are forgotten."""
+    """The number of interned keys from which unused ones are forgotten."""
 
     # -- engine
     slice_rows: int = 8192
-    """A batch is joined in slices of at least so many rows on average: below this a slice costs
-    more in calls than it saves in cache misses."""
+    """The least average rows per slice of a batch: below this a slice costs more in calls than it
+    saves in cache misses."""
     slices_per_window: int = 4
-    """How many slices a window is cut into, at most."""
+    """The most slices into which a window is cut."""
     portion_rows: int = 1 << 15
-    """Pairs that a probe returns at a time: large enough to vectorise, small enough for the cache.
+    """Pairs that a probe returns at once: enough to vectorise, few enough for the cache.
     Columns of more than some 100 kB are also given back to the system and fetched again each
     time."""
     compact_rows: int = 256
-    """Combinations that are stored before dead ones are looked for."""
+    """Combinations stored between two searches for dead ones."""
     string_bytes: int = 2**31 - 1
-    """Bytes of the strings in one Arrow array, at most: their offsets have 32 bits."""
+    """The most bytes of strings in one Arrow array: offsets have 32 bits."""
     teddy_slices: int = 2
-    """How many times larger than a tree's the slices are that enter Teddies' metaqueues."""
+    """The size of slices for Teddies' metaqueues, as a multiple of a tree's slices."""
     router_indexes: int = 6
-    """Composite indexes that a router has per window, at most."""
+    """The most composite indexes of a router per window."""
     router_streams: int = 10
-    """Streams of a router, at most, for which every history is looked at beforehand."""
+    """The most streams of a router for which every history is enumerated in advance."""
     frontier_blocks: int = 16
-    """Blocks under way that a router has room for at first."""
+    """Initial room of a router for blocks under way."""
     eddy_queue: int = 1024
-    """Tuples under way that Eddies have room for at first."""
+    """Initial room of Eddies for tuples under way."""
     waiting_packets: int = 4
-    """Packets that wait in a metaqueue before it is worked off."""
+    """Packets that wait in a metaqueue before it is processed."""
 
     # -- the adaptive loop
     large_slices: int = 4
-    """A batch of so many slices is joined in pieces, between which the plan may change."""
+    """Slices from which on a batch is joined in pieces, between which the plan may change."""
     pieces: int = 16
-    """Pieces of a batch, at most."""
+    """The most pieces of a batch."""
     pieces_per_window: int = 2
-    """How many pieces a window is cut into, at most."""
+    """The most pieces into which a window is cut."""
     piece_rows: int = 1024
-    """Rows of a piece, at least, where memory is short."""
+    """The fewest rows of a piece where memory is short."""
 
     # -- sites
     frontiers_per_window: int = 4
     """How often a site tells another one how far a stream has come while a window passes, at least;
     it is also told with whatever else is sent."""
     abandoned_plans: int = 64
-    """Plans that a site has given up and remembers, so that late requests for them are ignored."""
+    """Abandoned plans that a site remembers, to ignore late requests for them."""
 
     resend_steps: int = 32
     """Steps without a new acknowledgement after which a site sends a packet again."""
@@ -102,7 +102,7 @@ class Tuning:
     groups: int = 128
     """Partition groups of a single key class."""
     packet_rows: int = 1 << 18
-    """Rows that a pack task gathers before it sends them on."""
+    """Rows that a pack task collects before it sends them."""
     result_rows: int = 1 << 17
     """Results that leave a processor at a time: handing over a batch has its price, whatever its
     size."""

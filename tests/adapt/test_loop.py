@@ -27,7 +27,7 @@ from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
 from plait.plan.jtree import Node, parse_shape
 from plait.plan.migration import Migration
-from plait.plan.observed import Evidence, Looked
+from plait.plan.observed import Evidence, LookupCounts
 
 OFTEN, SELDOM = 1 / 50, 1 / 50_000
 WRONG, RIGHT = (parse_shape(QUERY, s) for s in ("((s0 s1) s2)", "(s0 (s1 s2))"))
@@ -43,8 +43,10 @@ def joined(second: int, plan: Node, seconds: float = 0.05, **more: Any) -> Joine
     pair = [1 << s for s in range(3) if first >> s & 1]
     pairs = HELD * RATE * chance
     looked = [
-        *(Looked(g, first ^ g, g, RATE, round(pairs), HELD) for g in pair),
-        Looked(rest, first, rest, RATE, round(RATE * HELD**2 * OFTEN * SELDOM / 2), pairs * 4),
+        *(LookupCounts(g, first ^ g, g, RATE, round(pairs), HELD) for g in pair),
+        LookupCounts(
+            rest, first, rest, RATE, round(RATE * HELD**2 * OFTEN * SELDOM / 2), pairs * 4
+        ),
     ]
     observed = Joined(plan, second * 1_000_000, 0, [RATE] * 3, looked, seconds, 10**6)
     return replace(observed, **more)

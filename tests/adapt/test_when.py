@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.adapt.conftest import POLICY, QUERY
 
-from plait.adapt.knowledge import Knowledge, Seen, geometry
+from plait.adapt.knowledge import BatchCounts, Knowledge, geometry
 from plait.adapt.pursuit import Pursuit
 from plait.adapt.setting import Setting
-from plait.adapt.state import Comparison, Course, Loop, Price, Spent
+from plait.adapt.state import Comparison, Loop, LoopProgress, Price, TimeSpent
 from plait.adapt.when import due, estimates, expected_rates, sample_order, wanted_sample
 from plait.optimize.budget import Budget
 from plait.optimize.costs import DEFAULT
@@ -22,9 +22,9 @@ def loop(seconds: int = 20, **more: Any) -> Loop:
     """One that has seen a hundred rows a second of each stream, and compared plans since."""
     knowledge = Knowledge.of(3, 2.0, 4.0)
     for second in range(1, seconds + 1):
-        seen = Seen(second * 1_000_000, 1.0, [100] * 3, nbytes=1000)
+        seen = BatchCounts(second * 1_000_000, 1.0, [100] * 3, nbytes=1000)
         knowledge = knowledge.learn(seen, geometry(QUERY))
-    known = Loop(knowledge, Course(seconds, began=0.0), price=Price(measured=True))
+    known = Loop(knowledge, LoopProgress(seconds, began=0.0), price=Price(measured=True))
     known = replace(known, comparison=Comparison(seconds, estimates(SETTING, known)))
     return replace(known, **more)
 
@@ -67,9 +67,9 @@ def test_comparing_has_its_share_of_the_time() -> None:
     frugal = replace(SETTING, policy=replace(POLICY, effort=0.01))
     new = Comparison()
     for comparing, expected in ((0.11, True), (0.13, False)):
-        spent = Spent(joining=10.0, comparing=comparing)
+        spent = TimeSpent(joining=10.0, comparing=comparing)
         assert due(frugal, loop(comparison=new, spent=spent)) is expected
-    over = Spent(joining=10.0, comparing=0.13, last=0.1)
+    over = TimeSpent(joining=10.0, comparing=0.13, last=0.1)
     assert due(frugal, loop(comparison=replace(new, excess=0.3), spent=over)), "it may be a flip"
     pursued = Pursuit(confirmed=1, gain=0.1, regret=1.0, spent=0.4)
     assert due(frugal, loop(pursuit=pursued, spent=over)), "staying costs more than looking"
@@ -105,8 +105,8 @@ def test_what_a_decision_hangs_on_is_sampled_first_but_once_per_comparison() -> 
 
 def test_sampling_has_its_share_of_the_time() -> None:
     frugal = replace(SETTING, policy=replace(POLICY, sampling=0.01))
-    assert wanted_sample(frugal, loop(spent=Spent(joining=10.0, sampling=0.10))) is not None
-    assert wanted_sample(frugal, loop(spent=Spent(joining=10.0, sampling=0.11))) is None
+    assert wanted_sample(frugal, loop(spent=TimeSpent(joining=10.0, sampling=0.10))) is not None
+    assert wanted_sample(frugal, loop(spent=TimeSpent(joining=10.0, sampling=0.11))) is None
     never = replace(SETTING, policy=replace(POLICY, sampling=0.0))
     assert wanted_sample(never, loop()) is None
 

@@ -59,7 +59,7 @@ def test_no_qualified_plan_is_exit_code_1(stats: str, capsys: pytest.CaptureFixt
     ("arguments", "message"),
     [
         (["--cpu", "-1"], "a budget of -1.0 CPU"),
-        (["--memory", "much"], "'much' is no amount of memory"),
+        (["--memory", "much"], "'much' is not an amount of memory"),
     ],
 )
 def test_bad_limits(
@@ -72,7 +72,7 @@ def test_bad_limits(
 def test_bad_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bad.json"
     for data, message in (
-        (STATS | {"rates": {"z": 1}}, "'z', which is no stream"),
+        (STATS | {"rates": {"z": 1}}, "'z', which is not a stream"),
         (STATS | {"rates": {"a": -1}}, "rates of a: a value of -1 rows/s"),
         (STATS | {"selectivities": {"a.x = b.x": 2}}, "a probability of 2"),
         (STATS | {"columns": {"a": 1}}, "columns is no object of objects"),

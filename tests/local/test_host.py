@@ -175,7 +175,7 @@ def test_bad_requests_are_refused_with_the_difference_and_the_query_runs_on(
         run.migrate(plan(run, NEW), order="size")  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(MigrationError, match=r"teddies \(ordered\) cannot run beside another plan"):
         run.migrate(Teddies(), "parallel-track")
-    with pytest.raises(MigrationError, match="a str is no plan"):
+    with pytest.raises(MigrationError, match="a str is not a plan"):
         run.migrate(NEW)  # type: ignore[arg-type]  # wrong on purpose
     assert run.migrations == before
     for batch in to_come:

@@ -35,8 +35,8 @@ from plait.testing.examples import chain, clique, trades_quotes_news
         ({"rates": {"a": {"value": 1, "unit": "rows/h"}}}, "is in rows/h; give it in rows/s"),
         ({"rates": {"a": {"value": 1, "colour": 2}}}, "has an entry 'colour'"),
         ({"rate": {}}, "has an entry 'rate'; did you mean 'rates'"),
-        ({"rates": [1]}, "rates is no object"),
-        ([], "is no object"),
+        ({"rates": [1]}, "rates is not an object"),
+        ([], "is not an object"),
     ],
 )
 def test_values_that_cannot_be(data: object, message: str) -> None:
@@ -46,13 +46,15 @@ def test_values_that_cannot_be(data: object, message: str) -> None:
 
 
 def test_statistics_of_a_stream_that_is_not_in_the_query() -> None:
-    with pytest.raises(UnknownStream, match=r"'z', which is no stream of the query; known: a, b"):
+    with pytest.raises(
+        UnknownStream, match=r"'z', which is not a stream of the query; known: a, b"
+    ):
         resolve(chain(2), Statistics.of({"z": 1}))
 
 
 @pytest.mark.parametrize("text", ["a.a = c.b", "a.a", "a.a = a.a", "a.a > b.a", "x = y"])
 def test_selectivities_of_conditions_that_are_not_in_the_query(text: str) -> None:
-    with pytest.raises(StatisticsError, match="no condition of the query"):
+    with pytest.raises(StatisticsError, match="not a condition of the query"):
         resolve(chain(3), Statistics.of({}, {text: 0.1}))
 
 
@@ -94,7 +96,7 @@ def test_files(tmp_path: Path) -> None:
     path.write_text(json.dumps({"rates": {"a": 3}}))
     assert load_statistics(path).rates["a"].value == 3
     path.write_text("{")
-    with pytest.raises(StatisticsError, match=r"stats\.json is no JSON"):
+    with pytest.raises(StatisticsError, match=r"stats\.json is not JSON"):
         load_statistics(path)
     with pytest.raises(StatisticsError, match="cannot be read"):
         load_statistics(tmp_path / "missing.json")

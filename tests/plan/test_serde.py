@@ -74,8 +74,8 @@ def test_the_query_is_asked_when_writing_and_reading() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line 1, column 1: the plan is no JSON: Expecting value"),
-        ('{"version": 1,\n "plan": }', "line 2, column 10: the plan is no JSON: Expecting value"),
+        ("", "line 1, column 1: the plan is not JSON: Expecting value"),
+        ('{"version": 1,\n "plan": }', "line 2, column 10: the plan is not JSON: Expecting value"),
         ("[" * 100_000, "the plan is nested too deeply"),
         (
             '{"version": 1, "plan": '
@@ -93,7 +93,7 @@ def test_text_that_is_no_json_is_refused(text: str, message: str) -> None:
 
 
 def test_a_number_beyond_what_python_reads_is_refused() -> None:
-    with pytest.raises(PlanError, match=r"^the plan is no JSON: "):
+    with pytest.raises(PlanError, match=r"^the plan is not JSON: "):
         loads('{"version": 1, "plan": ' + "9" * 10_000 + "}")
 
 

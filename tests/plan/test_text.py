@@ -74,9 +74,9 @@ REFUSED: dict[str, str] = {
     "((a) b c)": "the join (a) has fewer than two children",
     "teddies (lotery)": "there is no routing policy 'lotery'; did you mean 'lottery'?",
     "teddies ()": "there is no routing policy ''; known: lottery, ordered, random",
-    "teddies (random": "'teddies (random' names no engine; write for example",
-    "teddies and eddies": "'teddies and eddies' names no engine; write for example",
-    "{": "line 1, column 2: the plan is no JSON",
+    "teddies (random": "'teddies (random' is not the name of an engine; write for example",
+    "teddies and eddies": "'teddies and eddies' is not the name of an engine; write for example",
+    "{": "line 1, column 2: the plan is not JSON",
     "[1, 2]": "$ is [1, 2], not an object",
     "{}": "$ lacks the field 'version'",
     '{"version": 2}': "$.version is 2; this release reads version 1; write the plan again",
@@ -106,8 +106,12 @@ NO_PLANS: list[tuple[Any, str]] = [
     (TWICE, "the plan (b (a b)) has the stream 'b' twice"),
     (Join((Leaf("a"), Leaf("b")), ((1,), (0,))), "the plan (a b) lacks the stream 'c'"),
     ({"version": 1}, "$ lacks the field 'plan'"),
-    (7, 'a int is no plan; give a tree such as "((a b) c)", "mjoin", "teddies", "eddies", or JSON'),
-    (b"mjoin", "a bytes is no plan; give a tree such as"),
+    (
+        7,
+        "a int is not a plan; "
+        'give a tree such as "((a b) c)", "mjoin", "teddies", "eddies", or JSON',
+    ),
+    (b"mjoin", "a bytes is not a plan; give a tree such as"),
 ]
 
 
@@ -291,7 +295,9 @@ def test_whoever_is_given_nothing_may_choose() -> None:
 
 def test_where_only_a_tree_will_do() -> None:
     assert read_tree(QUERY, "(a (c b))") == TREE
-    with pytest.raises(PlanError, match=r"^eddies \(random\) is no tree of joins; give one such"):
+    with pytest.raises(
+        PlanError, match=r"^eddies \(random\) is not a tree of joins; give one such"
+    ):
         read_tree(QUERY, "eddies (random)")
 
 

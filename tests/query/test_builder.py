@@ -178,7 +178,7 @@ def test_what_is_no_source() -> None:
     with pytest.raises(errors.SourceError) as caught:
         plait.join(trades=[1, 2], quotes=QUOTES)
     assert str(caught.value) == (
-        "a list is no source of rows; give an Arrow schema, table, batch or reader"
+        "a list is not a source of rows; give an Arrow schema, table, batch or reader"
     )
     with pytest.raises(errors.QueryError, match="at least two streams, not 1"):
         plait.join(trades=TRADES)
@@ -214,14 +214,14 @@ def test_what_is_no_source() -> None:
         (lambda b: b.on("sum(price) > 1"), errors.UnsupportedSql,
          "line 1, column 1: the aggregate function SUM is not supported"),
         (lambda b: b.within("0 seconds"), errors.WindowError,
-         "the window is '0 seconds': a window must be longer than nothing"),
+         "the window is '0 seconds': a window must be longer than 0"),
         (lambda b: b.within("-5 s"), errors.WindowError, "the window is '-5 s': a window must be"),
         (lambda b: b.within("soon"), errors.WindowError,
          "the window 'soon' is not a length of time"),
         (lambda b: b.within(trades="5 s"), errors.WindowError,
          "within names no window for quotes; name every stream"),
         (lambda b: b.within(trades="5 s", quotes="0 s"), errors.WindowError,
-         "the window of 'quotes' is '0 s': a window must be longer than nothing"),
+         "the window of 'quotes' is '0 s': a window must be longer than 0"),
         (lambda b: b.within(trade="5 s", quotes="1 s"), errors.UnknownStream, "no stream 'trade'"),
         (lambda b: b.within(), errors.WindowError, "either one width, or one for each stream"),
         (lambda b: b.within("1 s", trades="1 s"), errors.WindowError, "either one width"),

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 from plait.optimize.model import bits
 from plait.optimize.statistics import PROBABILITY, ROWS_PER_SECOND, SECONDS, Estimate, Statistics
 from plait.optimize.volumes import Volumes, volumes_of
-from plait.plan.observed import Looked
+from plait.plan.observed import LookupCounts
 from plait.query.expr import Column
 from plait.query.names import quoted
 from plait.query.query import Query
@@ -53,7 +53,7 @@ _ERRORS, _FACTOR = 4.0, 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class BatchCounts:
     """The observations of one batch."""
 
     time: int
@@ -62,7 +62,7 @@ class Seen:
     """Seconds of event time that the batch brought."""
     stored: Sequence[int]
     """Tuples that entered each window."""
-    looked: Sequence[Looked] = ()
+    looked: Sequence[LookupCounts] = ()
     seconds: float = 0.0
     """CPU seconds of joining the batch."""
     nbytes: int = 0
@@ -185,7 +185,7 @@ class Knowledge:
 
     # -- taking in
 
-    def learn(self, seen: Seen, volumes: Volumes) -> Knowledge:
+    def learn(self, seen: BatchCounts, volumes: Volumes) -> Knowledge:
         """Take in a batch."""
         keep = 0.5 ** (seen.span / self.half_life)
         span = keep * self.span + seen.span

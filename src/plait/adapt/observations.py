@@ -17,7 +17,7 @@ from plait.adapt.strategy import Way
 from plait.optimize.statistics import Statistics
 from plait.plan.jtree import Node
 from plait.plan.migration import Migration
-from plait.plan.observed import Evidence, Looked
+from plait.plan.observed import Evidence, LookupCounts
 
 # -- observations
 
@@ -43,7 +43,7 @@ class Joined:
     """The oldest event time of the first piece; only the first observation uses it."""
     stored: Sequence[int]
     """Tuples that entered each window."""
-    looked: Sequence[Looked] = ()
+    looked: Sequence[LookupCounts] = ()
     seconds: float = 0.0
     """CPU seconds of joining them."""
     nbytes: int = 0

@@ -21,7 +21,7 @@ VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class LoopProgress:
     """How far the loop has come; times are seconds of event time."""
 
     batches: int = 0
@@ -36,7 +36,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class TimeSpent:
     """Where the time went, in seconds."""
 
     joining: float = 0.0
@@ -92,8 +92,8 @@ class Loop:
     """Everything that the loop remembers."""
 
     knowledge: Knowledge
-    course: Course = Course()
-    spent: Spent = Spent()
+    course: LoopProgress = LoopProgress()
+    spent: TimeSpent = TimeSpent()
     comparison: Comparison = Comparison()
     pursuit: Pursuit = field(default_factory=Pursuit)
     price: Price = Price()
@@ -152,8 +152,8 @@ class Loop:
 
 
 _PARTS: dict[str, type[Any]] = {
-    "course": Course,
-    "spent": Spent,
+    "course": LoopProgress,
+    "spent": TimeSpent,
     "comparison": Comparison,
     "pursuit": Pursuit,
     "price": Price,

@@ -21,20 +21,20 @@ from plait.kernels.ring import Ring, ids_of
 
 
 class TooManyBytes(Exception):
-    """Gathered strings that do not fit one Arrow array: gather fewer rows at a time."""
+    """Gathered strings do not fit into one Arrow array: gather fewer rows at a time."""
 
 
 class PayloadColumn(Protocol):
-    """A column beside the times and codes of a window."""
+    """A column of a window, stored beside its times and codes."""
 
     def write(self, values: pa.Array, runs: tuple[slice, slice]) -> None:
         """Store the values of the rows just appended, at the positions of `runs`."""
 
     def drop(self) -> None:
-        """Rows were dropped from the front of the ring."""
+        """Drop the values of rows that left the front of the ring."""
 
     def gather(self, positions: Positions) -> pa.Array:
-        """The values at some positions."""
+        """Gather the values at some positions."""
 
     @property
     def nbytes(self) -> int:
@@ -48,7 +48,7 @@ class PayloadColumn(Protocol):
 
 
 def payload_column(ring: Ring, name: str, type_: pa.DataType) -> PayloadColumn:
-    """A new, empty column of a type, in `ring`."""
+    """Make an empty column of a type in `ring`."""
     if pt.is_boolean(type_) or (pt.is_primitive(type_) and not pt.is_null(type_)):
         return FixedColumn(ring, name, type_)
     if pt.is_decimal128(type_):
@@ -61,7 +61,7 @@ def payload_column(ring: Ring, name: str, type_: pa.DataType) -> PayloadColumn:
 
 
 def fixed_values(array: pa.Array) -> Array:
-    """The values of a fixed-width array as numpy, undefined where null; decimals as two words."""
+    """Convert a fixed-width array to numpy, undefined where null; decimals as two words."""
     if pt.is_boolean(array.type):
         return np.asarray(array.fill_null(False).cast(pa.uint8()).to_numpy(), np.uint8)
     words = array.type.bit_width // 8
@@ -73,19 +73,19 @@ def fixed_values(array: pa.Array) -> Array:
 
 
 def validity(array: pa.Array) -> Bytes | None:
-    """One byte per value, 0 where null; None if nothing is."""
+    """Return one byte per value, 0 where null; None without nulls."""
     if array.null_count == 0:
         return None
     return np.asarray(array.is_valid().cast(pa.uint8()).to_numpy(), np.uint8)
 
 
 def validity_buffer(valid: Bytes) -> pa.Buffer:
-    """An Arrow validity bitmap."""
+    """Make an Arrow validity bitmap."""
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
 def fixed_array(type_: pa.DataType, values: Array, valid: Bytes | None = None) -> pa.Array:
-    """An Arrow array over numpy values; the inverse of `fixed_values`."""
+    """Make an Arrow array over numpy values; the inverse of `fixed_values`."""
     bitmap = None if valid is None else validity_buffer(valid)
     if pt.is_boolean(type_):
         data = pa.py_buffer(np.packbits(values, bitorder="little"))
@@ -240,7 +240,7 @@ class BytesColumn(_Nullable):
 
 
 def byte_strings(array: pa.Array) -> tuple[Bytes, Ints, Ints]:
-    """The bytes of a string or binary array, and the start and length of each value."""
+    """Return the bytes of a string or binary array, and the start and length of each value."""
     large = pt.is_large_string(array.type) or pt.is_large_binary(array.type)
     _, offsets_buffer, data_buffer = array.buffers()
     if len(array) == 0 or data_buffer is None:
@@ -253,7 +253,7 @@ def byte_strings(array: pa.Array) -> tuple[Bytes, Ints, Ints]:
 
 
 class ArrowColumn:
-    """Any other type, as the Arrow arrays the rows came in; gathering is up to Arrow."""
+    """Any other type, kept as the Arrow arrays that arrived; Arrow gathers them."""
 
     def __init__(self, ring: Ring, name: str, type_: pa.DataType) -> None:
         del name

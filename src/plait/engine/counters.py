@@ -1,4 +1,4 @@
-"""What a running plan counts: the raw material of statistics and cost models."""
+"""Counters of a running plan, from which statistics and costs are estimated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StepCounters:
 
 @dataclass(slots=True)
 class InputCounters:
-    """One input of a join: what came in, what it probed, and the state that keeps it."""
+    """Counts for one input of a join: arrivals, probes, and changes of its state."""
 
     arrivals: int = 0
     inserts: int = 0
@@ -43,7 +43,7 @@ class InputCounters:
 
 @dataclass(slots=True)
 class OperatorCounters:
-    """One join of the plan, named by its shape; `inputs` are in the order of its children."""
+    """Counts for one join of the plan, named by its shape; `inputs` follow its children."""
 
     operator: str
     inputs: list[InputCounters]
@@ -67,10 +67,10 @@ class OperatorCounters:
 
 @dataclass(frozen=True, slots=True)
 class StateSize:
-    """How much a state holds now.
+    """The size of a state now.
 
-    `bytes` is what is allocated, spare room and indexes included; `row_bytes` is what the columns
-    of one row take by themselves, without the bytes of strings.
+    `bytes` counts allocated memory, with spare room and indexes; `row_bytes` counts the columns of
+    one row, without the bytes of strings.
     """
 
     streams: tuple[str, ...]

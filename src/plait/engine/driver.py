@@ -1,4 +1,4 @@
-"""The driver: a query at work on batches of rows, whatever the tactic.
+"""The driver: runs a query on batches of rows, with any tactic.
 
 It owns the base windows and a *tactic* (`plait.engine.tactic`). It admits rows, cuts a batch into
 slices, stores the tuples of one stream after the other and lets the tactic find what they complete,
@@ -53,11 +53,11 @@ class Supervisor(Protocol):
 
 
 class Engine:
-    """A query and a plan at work.
+    """Runs a query by a plan.
 
-    `windows` are empty ones to fill; `hash_bits`, `purge` and `tuning` are for windows that are
-    made here. `hash_bits` below 64 makes hashes collide on purpose; results do not change. With a
-    `memory_limit` in bytes, a batch that makes the states larger than that ends in MemoryExceeded.
+    `windows` are empty ones to fill; without them, the engine makes some with `hash_bits`, `purge`
+    and `tuning`. `hash_bits` below 64 makes hashes collide on purpose; results do not change. A
+    batch that makes the states larger than `memory_limit` bytes ends in MemoryExceeded.
     """
 
     supervise: ClassVar[Supervisor | None] = None
@@ -81,10 +81,10 @@ class Engine:
         self.bases = windows.bases
         self.memory_limit = memory_limit
         self.flags = Flags(windows.bases)
-        """Which rows another processor gets, too."""
+        """Rows that another processor gets, too."""
         self._ended: list[Migration] = []
         self.last_ended: Migration | None = None
-        """The last migration that came to its end in the course of a batch."""
+        """The last migration that ended during a batch."""
         self.adopt(make_tactic(windows, plan, memory_limit))
 
     def adopt(self, tactic: Tactic, held: Held | None = None) -> None:
@@ -101,7 +101,7 @@ class Engine:
 
     @property
     def plan(self) -> Plan:
-        """What it runs, or is going to."""
+        """The plan that runs, or that a migration leads to."""
         return self.tactic.plan
 
     @property
@@ -111,24 +111,24 @@ class Engine:
 
     @property
     def migration(self) -> Migration | None:
-        """The record of the migration that is under way, if one is."""
+        """The record of the migration under way, if there is one."""
         return self.tactic.migration
 
     def ended(self) -> list[Migration]:
-        """The migrations that came to their end in the course of batches since the last call."""
+        """Return the migrations that ended during batches since the last call."""
         ended, self._ended = self._ended, []
         return ended
 
     @property
     def router(self) -> RoutedTactic | None:
-        """The router at work; None if the plan is a tree of joins."""
+        """The router, if the plan is one; None for a tree of joins."""
         return self.tactic if isinstance(self.tactic, RoutedTactic) else None
 
     # -- what it holds and has counted
 
     @property
     def operators(self) -> Sequence[Operator]:
-        """The joins at work, parents before children; a router has none."""
+        """The joins of the plan, parents before children; a router has none."""
         return self.tactic.operators
 
     @property
@@ -137,16 +137,16 @@ class Engine:
         return self.tactic.counters
 
     def states(self) -> list[State]:
-        """The base windows, then the states of combinations."""
+        """List the base windows, then the states of combinations."""
         return [*self.bases, *self.tactic.combined]
 
     def sizes(self) -> list[StateSize]:
-        """Rows and bytes of every state, base windows first."""
+        """Measure rows and bytes of every state, base windows first."""
         return self.windows.sizes(self.tactic.combined)
 
     @property
     def nbytes(self) -> int:
-        """Bytes allocated for states, interned keys and what is held back."""
+        """Bytes allocated for states, interned keys and results held back."""
         return self.windows.nbytes + self.tactic.nbytes + self.flags.nbytes + self._held_bytes
 
     @property
@@ -172,7 +172,7 @@ class Engine:
         flags: Ints | None = None,
         clock: int | None = None,
     ) -> Admitted:
-        """Sort out the rows of a stream: what to join, and what to set aside.
+        """Sort the rows of a stream into those to join and those to set aside.
 
         `flags` are those of PTLB (`plait.engine.flags`), for rows that were sorted out before.
         `clock` is the time of the batch in microseconds, for rows that were not.
@@ -180,22 +180,22 @@ class Engine:
         return self.windows.admit(stream, rows, watermark, flags, clock)
 
     def cutoff(self, stream: int, watermarks: Sequence[int]) -> int:
-        """Tuples of a stream that are older than this can never join again."""
+        """The time before which tuples of a stream can never join again."""
         return self.tactic.cutoffs(watermarks)[stream]
 
     def push(
         self, arrivals: Mapping[int, Arrivals], watermarks: Sequence[int]
     ) -> Iterator[pa.RecordBatch]:
-        """Join one batch; yields its results, and must be exhausted."""
+        """Join one batch and yield its results; the iterator must be exhausted."""
         return self._batch(arrivals, watermarks, restoring=False)
 
     def restore(self, arrivals: Mapping[int, Arrivals], watermarks: Sequence[int]) -> None:
-        """Take in tuples whose results were found before: fill the states, find nothing."""
+        """Fill the states with tuples whose results were found before."""
         for _ in self._batch(arrivals, watermarks, restoring=True):
             raise AssertionError("a restored tuple became a result")
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """The results that still wait; must be exhausted."""
+        """Yield the results that still wait; the iterator must be exhausted."""
         yield from self._emit(self._at_work.finish())
         if self._held is not None:
             yield from self._held.finish()
@@ -231,7 +231,7 @@ class Engine:
                 self._held.add(tuples)
 
     def _found_here(self, found: Iterator[Tuples]) -> Iterator[Tuples]:
-        """Without the results that another processor finds."""
+        """Leave out the results that another processor finds."""
         for tuples in found:
             emitted = self.flags.emitted(tuples)
             if length(emitted):
@@ -251,7 +251,7 @@ class Engine:
             yield from self._succeed()
 
     def _succeed(self) -> Iterator[pa.RecordBatch]:
-        """Let a tactic that has done its work go."""
+        """Replace a tactic that has finished by its successor."""
         following = self._at_work.successor()
         if following is None:
             return

@@ -29,7 +29,7 @@ from plait.kernels.memory import Saved
 
 
 class Flags:
-    """The flagged rows of the windows of an engine."""
+    """The flagged rows in the windows of an engine."""
 
     def __init__(self, bases: Sequence[BaseWindow]) -> None:
         self._bases = bases
@@ -45,20 +45,20 @@ class Flags:
         return sum(flagged.nbytes for flagged in self._rows.values())
 
     def stored(self, stream: int, flags: Ints) -> None:
-        """The last rows of a window have these flags, 0 for none."""
+        """Note the flags of the newest rows of a window, 0 for none."""
         chosen = np.flatnonzero(flags)
         if len(chosen):
             first = self._dropped[stream] + len(self._bases[stream]) - len(flags)
             self._rows.setdefault(stream, _Flagged()).add(chosen + first, flags[chosen])
 
     def dropped(self, stream: int, n: int) -> None:
-        """The first rows of a window were dropped."""
+        """Note that the oldest rows of a window were dropped."""
         self._dropped[stream] += n
         if stream in self._rows and not self._rows[stream].drop_before(self._dropped[stream]):
             del self._rows[stream]
 
     def emitted(self, tuples: Tuples) -> Tuples:
-        """The results that are to be emitted here."""
+        """Choose the results that this processor emits."""
         if any(stream not in self._rows for stream in tuples):
             return tuples
         common: Ints | None = None
@@ -74,14 +74,14 @@ class Flags:
         return ages + self._dropped[stream]
 
     def to_state(self) -> Saved:
-        """Which rows are flagged, between two batches."""
+        """Describe the flagged rows, between two batches."""
         return {
             "dropped": list(self._dropped),
             "rows": [[stream, *flagged.arrays] for stream, flagged in self._rows.items()],
         }
 
     def set_state(self, saved: Saved) -> None:
-        """Flag what was flagged in windows that are the same already."""
+        """Flag the same rows in windows that were restored."""
         self._dropped = [int(n) for n in saved["dropped"]]
         self._rows = {}
         for stream, serials, moves in saved["rows"]:
@@ -109,7 +109,7 @@ class _Flagged:
         return self._serials[self._start : self._stop], self._moves[self._start : self._stop]
 
     def add(self, serials: Ints, moves: Ints) -> None:
-        """Add rows that came later than all before."""
+        """Add rows that are newer than all before."""
         if self._stop + len(serials) > len(self._serials):
             kept = self.arrays
             room = 2 * (len(kept[0]) + len(serials))
@@ -121,13 +121,13 @@ class _Flagged:
         self._stop = end
 
     def drop_before(self, serial: int) -> bool:
-        """Forget rows that were dropped; whether any are left."""
+        """Forget rows that were dropped; return whether any are left."""
         serials, _ = self.arrays
         self._start += int(np.searchsorted(serials, serial))
         return self._start < self._stop
 
     def of(self, serials: Ints) -> Ints:
-        """The flags of some rows, 0 for those without."""
+        """Return the flags of some rows, 0 for those without."""
         known, moves = self.arrays
         found = np.minimum(np.searchsorted(known, serials), len(known) - 1)
         flags: Ints = np.where(known[found] == serials, moves[found], 0)

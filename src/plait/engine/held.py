@@ -36,7 +36,7 @@ class _Results:
 
 
 class Held:
-    """The results of a stage that are held back."""
+    """The results that a migration holds back."""
 
     def __init__(self, windows: Windows, mark: Mark) -> None:
         self._windows = windows
@@ -45,13 +45,13 @@ class Held:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of what is held."""
+        """Bytes of the results held back."""
         both = (self._old, self._new)
         columns: int = sum(b.nbytes for some in both for b in some.batches)
         return columns + sum(t.nbytes for some in both for t in some.times)
 
     def add(self, tuples: Tuples) -> None:
-        """Hold what the tuples make."""
+        """Hold back the results of these tuples."""
         old = self._mark.old_tuples(tuples)
         self._add(self._old, chosen_tuples(tuples, old))
         self._add(self._new, chosen_tuples(tuples, np.logical_not(old).view(np.uint8)))
@@ -65,12 +65,12 @@ class Held:
         some.batches.extend(self._windows.output.batches(tuples))
 
     def close_batch(self) -> Iterator[pa.RecordBatch]:
-        """The results of this batch with an old tuple, in the order of time."""
+        """Yield the results of this batch that have an old tuple, in timestamp order."""
         old, self._old = self._old, _Results()
         yield from self._in_order(old)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """Everything that is still held, the results with an old tuple first."""
+        """Yield all results held back, those with an old tuple first."""
         yield from self.close_batch()
         new, self._new = self._new, _Results()
         yield from self._in_order(new)

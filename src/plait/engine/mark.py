@@ -28,47 +28,47 @@ _FAR_FUTURE = 2**62
 
 
 class Mark:
-    """What the base windows hold now is old, what comes is new; of `streams`, or of all."""
+    """A moment that divides rows into old and new ones, for `streams` or for all."""
 
     def __init__(self, bases: Sequence[BaseWindow], streams: Iterable[int] | None = None) -> None:
         self._bases = bases
         marked = set(range(len(bases)) if streams is None else streams)
         self.old = [len(base) if s in marked else 0 for s, base in enumerate(bases)]
-        """How many old rows each window still has."""
+        """The number of old rows in each window."""
         self.earliest_new = [_FAR_FUTURE] * len(bases)
         """The earliest event time of a new row of each stream."""
 
     @property
     def passed(self) -> bool:
-        """Whether no window has an old row any more."""
+        """Whether no window has an old row left."""
         return not any(self.old)
 
     def to_state(self) -> Saved:
-        """What is old, and since when the rest is new."""
+        """Describe which rows are old."""
         return {"old": list(self.old), "earliest": list(self.earliest_new)}
 
     def set_state(self, saved: Saved) -> None:
-        """Stand where another mark stood in the same windows."""
+        """Go on from another mark in the same windows."""
         old = [int(n) for n in saved["old"]]
         if [n for n, base in zip(old, self._bases, strict=True) if not 0 <= n <= len(base)]:
-            raise ValueError(f"{old} rows cannot be old")
+            raise ValueError(f"a window cannot have {old} old rows")
         self.old = old
         self.earliest_new = [int(t) for t in saved["earliest"]]
 
     def since(self, streams: Iterable[int]) -> int:
-        """No combination of new tuples of these streams has a latest time before this."""
+        """The least latest time of any combination of new tuples of these streams."""
         return max(self.earliest_new[stream] for stream in streams)
 
     def arrived(self, stream: int, earliest: int) -> None:
-        """New rows of a stream, none older than this, were stored."""
+        """Note that new rows of a stream were stored, none older than this."""
         self.earliest_new[stream] = min(self.earliest_new[stream], earliest)
 
     def dropped(self, stream: int, n: int) -> None:
-        """The first rows of a window were dropped."""
+        """Note that the oldest rows of a window were dropped."""
         self.old[stream] = max(0, self.old[stream] - n)
 
     def old_tuples(self, tuples: Tuples) -> Bytes:
-        """One byte per combination, 1 if any of its parts is old."""
+        """Return one byte per combination, 1 if any of its parts is old."""
         keep = np.zeros(len(next(iter(tuples.values()))), np.uint8)
         for stream, positions in tuples.items():
             if self.old[stream]:

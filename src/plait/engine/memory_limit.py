@@ -1,4 +1,4 @@
-"""A limit on what a running plan may hold."""
+"""The memory limit of a running plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from plait.errors import MemoryExceeded
 
 
 def check_memory(windows: Windows, tactic: Tactic, limit: int | None, elsewhere: int = 0) -> None:
-    """Refuse to hold more bytes than the limit, with so many elsewhere; names the largest state."""
+    """Raise MemoryExceeded, naming the largest state, if all states exceed the limit."""
     if limit is None:
         return
     total = windows.nbytes + tactic.nbytes + elsewhere

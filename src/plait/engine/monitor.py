@@ -1,4 +1,4 @@
-"""What a batch tells about the streams: who was looked up, who was found, how much is stored.
+"""Counts of a batch for the adaptive loop: lookups, matches, and stored tuples.
 
 A `Watch` looks at the counters of a tree of joins before a batch, and says afterwards what this or
 more batches have added to them. While a box is replaced, the lookups of the old box count, and not
@@ -16,7 +16,7 @@ from plait.engine.driver import Engine
 from plait.engine.states import State
 from plait.engine.tactics.operators import Operator
 from plait.kernels.ring import ID_MASK
-from plait.plan.observed import Looked
+from plait.plan.observed import LookupCounts
 
 
 class Watch:
@@ -30,13 +30,15 @@ class Watch:
         self._next = [base.window.ring.next_id for base in engine.bases]
 
     def sees(self, engine: Engine) -> bool:
-        """Whether it is this engine, with this plan, that is watched."""
+        """Whether this engine is watched, with this plan."""
         return self._bases is engine.bases and self._joins == _joins(engine)
 
-    def looked(self) -> list[Looked]:
-        """What was looked up since then."""
+    def looked(self) -> list[LookupCounts]:
+        """Count the lookups since then."""
         return [
-            Looked(*sets, count.probes - probes, count.matches - matches, (rows + len(state)) / 2)
+            LookupCounts(
+                *sets, count.probes - probes, count.matches - matches, (rows + len(state)) / 2
+            )
             for (sets, count, state), (probes, matches, rows) in zip(
                 self._steps, self._before, strict=True
             )
@@ -44,7 +46,7 @@ class Watch:
         ]
 
     def stored(self) -> list[int]:
-        """The tuples that entered each window since then; a router is not watched."""
+        """Count the tuples that entered each window since then; a router is not watched."""
         if not self._joins:
             return []
         now = (base.window.ring.next_id for base in self._bases)
@@ -52,12 +54,12 @@ class Watch:
 
 
 def _joins(engine: Engine) -> list[Operator]:
-    """The joins that see all rows."""
+    """List the joins that see all rows."""
     return [operator for operator in engine.operators if operator.mark is None]
 
 
 def _steps(operator: Operator) -> Iterator[tuple[tuple[int, int, int], StepCounters, State]]:
-    """Of each step the sets of streams (gathered, target, part), its counters and its target."""
+    """List for each step its sets of streams (gathered, target, part), counters and target."""
     masks = {id(state): _mask(state.streams) for state in operator.states}
     for state, path in zip(operator.states, operator.paths, strict=True):
         part = gathered = masks[id(state)]

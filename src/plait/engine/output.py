@@ -1,4 +1,4 @@
-"""From combined tuples to results: gather the columns once, at the root, and compute the rest."""
+"""Turn combined tuples into result rows: gather the columns once and compute the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plait.query.query import Query
 
 
 class ResultRows:
-    """Materialises tuples: their selected columns, or the truth of a condition."""
+    """Computes the selected columns of tuples, or a condition on them."""
 
     def __init__(self, query: Query, bases: Sequence[BaseWindow]) -> None:
         self._query = query
@@ -26,7 +26,7 @@ class ResultRows:
         self.schema = query.schema
 
     def batches(self, tuples: Tuples) -> Iterator[pa.RecordBatch]:
-        """The results that the tuples are; more than one batch if strings need it."""
+        """Yield the results of the tuples; in several batches if strings need it."""
         try:
             arrays = self._values(tuples, [o.expr for o in self._query.select])
         except TooManyBytes:
@@ -36,7 +36,7 @@ class ResultRows:
         yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def holds(self, condition: Expr, tuples: Tuples) -> Bytes:
-        """One byte per tuple, 1 where the condition is true."""
+        """Return one byte per tuple, 1 where the condition is true."""
         try:
             (verdict,) = self._values(tuples, [condition])
         except TooManyBytes:
@@ -60,7 +60,7 @@ class ResultRows:
 
 
 def _halves(tuples: Tuples) -> tuple[Tuples, Tuples]:
-    """The same tuples in two parts; a single one that is too large cannot be divided."""
+    """Divide tuples into two halves; a single one that is too large cannot be divided."""
     half = len(next(iter(tuples.values()))) // 2
     if half == 0:
         raise TooManyBytes

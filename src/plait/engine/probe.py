@@ -1,4 +1,4 @@
-"""Looking tuples up in a state: by their keys, within the time bounds, with the conditions checked.
+"""Look tuples up in a state: by their keys, within the time bounds, checking conditions.
 
 *Correct output.* For tuples over some streams and the state of others: exactly the combinations
 that agree in every key class the two sides share, lie within the bounds, and satisfy the given
@@ -34,7 +34,7 @@ _FAR_PAST, _FAR_FUTURE = -(2**62), 2**62
 
 
 class Probed(Protocol):
-    """What a lookup reads: a window of each stream, and what turns combinations into rows."""
+    """What a lookup reads: the windows of the streams, and the output of conditions."""
 
     query: Query
     tuning: Tuning
@@ -43,7 +43,7 @@ class Probed(Protocol):
 
 
 class Lookup:
-    """The probe of one state by tuples over `gathered`, with all looked up that does not change.
+    """A probe of one state by tuples over `gathered`, prepared once.
 
     `classes` are all key classes that the two sides share, `residuals` the conditions to check on
     what is found, by index in the query. `by` is the index to use; without it, the one over all
@@ -93,7 +93,7 @@ class Lookup:
         counters: StepCounters,
         limits: Ids | None = None,
     ) -> Iterator[Tuples]:
-        """The combinations that the tuples find, about a portion at a time at most.
+        """Yield the combinations that the tuples find, a portion at a time.
 
         `limits` are ids, one per tuple, of the first row of a base window that is too new for it.
         Nothing may be stored or dropped before the iterator is exhausted.
@@ -136,7 +136,7 @@ class Lookup:
     def _combine(
         self, tuples: Tuples, codes: dict[int, Ints], probes: Positions, rows: Positions
     ) -> Tuples:
-        """The pairs as tuples, without those that fail a check the index could not make."""
+        """Combine pairs into tuples, without those that fail a check the index cannot make."""
         target = self.target
         keep: Bytes | None = None
         if isinstance(target, CombinedState):
@@ -174,12 +174,12 @@ class Lookup:
 
 
 def length(tuples: Tuples) -> int:
-    """How many tuples the columns hold."""
+    """Count the tuples in columns."""
     return len(next(iter(tuples.values())))
 
 
 def chosen_tuples(tuples: Tuples, keep: Bytes | None) -> Tuples:
-    """The tuples with a 1 in `keep`; all of them without it."""
+    """Select the tuples with a 1 in `keep`; all of them without it."""
     if keep is None or keep.all():
         return tuples
     chosen = np.flatnonzero(keep).astype(np.int32)

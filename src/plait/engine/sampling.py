@@ -1,8 +1,8 @@
-"""Selectivities of sets of streams that no plan probes, from joins of small samples.
+"""Join small samples to estimate selectivities that no probe of the plan measures.
 
 *Correct output.* Rows are drawn at random, without replacement, of the window of each stream in an
 order, and joined step by step as a plan would: by all keys the two sides share, within the bounds,
-with the conditions that become decidable. For each step it is told how many combinations were
+with the conditions that become decidable. Each step reports how many combinations were
 close enough in time, and how many of these matched. With samples as large as the windows both are
 exact, until a step finds more than it may go on with; otherwise `matches / pairs` estimates the
 same ratio of the whole windows.
@@ -40,7 +40,7 @@ from plait.plan.steps import decided
 from plait.query.query import Query
 
 CHECKED_PER_ROW = 8
-"""Candidates that a step checks conditions on, at most, for each row of a sample."""
+"""The most candidates per sampled row on which a step checks conditions."""
 
 
 def sample(
@@ -89,7 +89,7 @@ def sample(
 
 
 class _Near:
-    """Combinations, each with the rows of a sample that have its keys and are close in time."""
+    """Combinations, each with the sampled rows that have its keys and are close in time."""
 
     def __init__(self, windows: Windows, found: Tuples, stream: int, drawn: Positions) -> None:
         query, bases, window = windows.query, windows.bases, windows.bases[stream].window
@@ -129,7 +129,7 @@ class _Near:
         """Combinations with a row that are close enough and have equal keys."""
 
     def some(self, most: int, random: np.random.Generator) -> Tuples:
-        """The candidates as combined tuples; if there are more than `most`, so many at random."""
+        """Combine the candidates into tuples; at most `most` of them, drawn at random."""
         if self.candidates > most:
             numbers: Ints = random.choice(self.candidates, most, replace=False)
         else:
@@ -142,7 +142,7 @@ class _Near:
 
 
 def _numbered(values: Ints) -> Ints:
-    """Small numbers instead of values: equal exactly where the values are."""
+    """Number the values: equal numbers mean equal values."""
     _, numbers = np.unique(values, return_inverse=True)
     return np.asarray(numbers, np.int64)
 
@@ -150,7 +150,7 @@ def _numbered(values: Ints) -> Ints:
 def _drawn(
     base: BaseWindow, rows: int, newest: float, least: int, random: np.random.Generator
 ) -> Positions:
-    """The positions of some of the newest rows, drawn at random; all if there are no more."""
+    """Draw positions of the newest rows at random; all if there are no more."""
     there = len(base)
     among = min(there, max(least, math.ceil(newest * there)))
     if among <= rows:
@@ -164,7 +164,7 @@ def _drawn(
 
 def _check(query: Query, order: Sequence[int], rows: int) -> None:
     if rows < 1:
-        raise StatisticsError(f"a sample of {rows} rows", remedy="draw at least one row")
+        raise StatisticsError(f"a sample of {rows} rows is empty", remedy="draw at least one row")
     if not order or len(set(order)) < len(order) or not set(order) <= set(range(query.graph.size)):
         raise PlanError(
             f"samples cannot be joined in the order {list(order)}",

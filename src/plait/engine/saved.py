@@ -1,4 +1,4 @@
-"""Engines as data: everything that an engine consists of, and an engine from that.
+"""Describe an engine as plain data and arrays, and make an engine from a description.
 
 *Correct output.* An engine made from the description of another one finds from the next batch on
 the same results as that one would have found.
@@ -9,7 +9,8 @@ engine, on windows that are filled first; so a description can name no code, and
 fit is refused before it is used. Arrays are handed over as they are, not copied.
 
 *When.* Between two batches. An engine in which something is under way beyond that, results held
-back or tuples that wait, has no description (`NotSaved`).
+back or tuples that wait, has no description (`NotSaved`). Neither has one with a purge rule of its
+own.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from plait.tuning import Tuning
 
 
 def engine_to_state(engine: Engine) -> Saved:
-    """What an engine consists of; its arrays are still its own."""
+    """Describe an engine; the arrays are not copied."""
     if engine.holding_back:
         raise NotSaved("results that are held back")
     if type(engine.windows.purging) is not PurgeByWatermarks:
@@ -50,7 +51,7 @@ def engine_to_state(engine: Engine) -> Saved:
 
 
 def engine_from_state(query: Query, saved: Saved, memory: Memory = HEAP) -> Engine:
-    """An engine that goes on where the described one stopped, with its arrays."""
+    """Make an engine that goes on where the described one stopped, with its arrays."""
     _, hash_bits, seed = saved["rule"]
     indexes = dict(enumerate(map(_indexes, saved["windows"]["bases"])))
     tuning = Tuning(**{name: int(size) for name, size in saved["tuning"].items()})
@@ -77,7 +78,7 @@ def engine_from_state(query: Query, saved: Saved, memory: Memory = HEAP) -> Engi
 
 
 def _indexes(base: Saved) -> list[tuple[int, ...]]:
-    """The indexes of a window, to have them from the beginning."""
+    """List the indexes of a stored window."""
     return [tuple(map(int, index["classes"])) for index in base["window"]["indexes"]]
 
 

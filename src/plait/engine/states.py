@@ -98,7 +98,7 @@ class BaseWindow:
         return self.window.row_bytes
 
     def append(self, arrivals: Arrivals, start: int, stop: int) -> Positions:
-        """Store the tuples `start` to `stop` of a batch; their positions."""
+        """Store the tuples `start` to `stop` of a batch and return their positions."""
         rows = slice(start, stop)
         codes = {k: c[rows] for k, c in arrivals.codes.items()}
         runs = self.window.append(arrivals.times[rows], codes)
@@ -107,12 +107,12 @@ class BaseWindow:
         return last_positions(self.window.ring.header, stop - start)
 
     def cutoff(self, watermarks: Sequence[int]) -> int:
-        """Tuples older than this can join nothing that is still to come."""
+        """The time before which tuples can join nothing that is still to come."""
         waits = zip(self._others, self._waits, strict=True)
         return min(watermarks[k] - wait for k, wait in waits)
 
     def drop_before(self, cutoff: int) -> int:
-        """Drop the first tuples, as long as they are older than this; how many that were."""
+        """Drop the oldest tuples before a time; return their number."""
         dead = self.older_than(cutoff)
         if dead:
             self.window.drop(dead)
@@ -121,27 +121,27 @@ class BaseWindow:
         return dead
 
     def older_than(self, cutoff: int) -> int:
-        """How many of the first tuples are older than this."""
+        """Count the oldest tuples before a time."""
         return expired_prefix(self.window.ring.header, self.window.latest, cutoff)
 
     def live_codes(self, key_class: int) -> Ints:
-        """The codes of all live tuples in a key class."""
+        """Return the codes of all live tuples in a key class."""
         header = self.window.ring.header
         return take(self.window.codes(key_class), first_positions(header, 0, len(self)))
 
     def to_state(self) -> Saved:
-        """The tuples, between two batches."""
+        """Describe the tuples, between two batches."""
         payload = [column.to_state() for column in self._payload.values()]
         return {"window": self.window.to_state(), "payload": payload}
 
     def set_state(self, saved: Saved) -> None:
-        """Have the tuples of another window of the stream; this one is empty."""
+        """Take over the tuples of another window of the stream; this one is empty."""
         self.window.set_state(saved["window"])
         for column, kept in zip(self._payload.values(), saved["payload"], strict=True):
             column.set_state(kept)
 
     def gather(self, name: str, positions: Positions) -> pa.Array:
-        """The values of a column at some positions."""
+        """Gather the values of a column at some positions."""
         if name in self._from_time:
             return fixed_array(self._stream.type_of(name), take(self.window.latest, positions))
         if name in self._from_key:
@@ -196,11 +196,11 @@ class CombinedState:
         return self.window.row_bytes
 
     def _owners_of(self, indexes: Iterable[tuple[int, ...]]) -> dict[int, int]:
-        """For each class of the indexes, a stream of this state that has it."""
+        """Choose a stream of this state for each class of the indexes."""
         return {k: min(self._classes[k].streams & self.streams) for by in indexes for k in by}
 
     def index_by(self, indexes: Iterable[tuple[int, ...]]) -> None:
-        """Have at least these indexes; the codes of what is there are those of its parts."""
+        """Add missing indexes; the codes of stored rows are those of their parts."""
         missing = [by for by in indexes if by not in self.window.indexes]
         if not missing:
             return
@@ -221,17 +221,17 @@ class CombinedState:
         self._owners = self._owners_of(self.window.indexes)
 
     def to_state(self) -> Saved:
-        """The combinations, between two batches."""
+        """Describe the combinations, between two batches."""
         return {"window": self.window.to_state(), "inserted": self._since_compaction}
 
     def set_state(self, saved: Saved) -> None:
-        """Have the combinations of another state of these streams; this one is empty."""
+        """Take over the combinations of another state of these streams; this one is empty."""
         self.window.set_state(saved["window"])
         self._owners = self._owners_of(self.window.indexes)
         self._since_compaction = int(saved["inserted"])
 
     def span(self, tuples: Tuples) -> tuple[Ints, Ints]:
-        """The latest and the earliest time of combinations."""
+        """Return the latest and the earliest time of combinations."""
         first = self._order[0]
         latest = take(self._bases[first].window.latest, tuples[first])
         earliest = latest.copy()
@@ -244,7 +244,7 @@ class CombinedState:
         self._store(tuples, *self.span(tuples))
 
     def fill(self, tuples: Tuples, watermarks: Sequence[int]) -> int:
-        """Store those combinations that are alive, in the order of time; how many they are.
+        """Store the live combinations in the order of time; return their number.
 
         The same as inserting them, but chains are built without detours, and rows leave from the
         front as if they had come one after the other.
@@ -274,7 +274,7 @@ class CombinedState:
         self._since_compaction += len(latest)
 
     def parts(self, rows: Positions) -> Tuples:
-        """The positions of the tuples that some rows combine, -1 for tuples already dropped."""
+        """Return the positions of the tuples that rows combine, -1 for tuples already dropped."""
         columns = self.window.ring.columns
         return {
             s: positions_of(self._bases[s].window.ring.header, take(columns[f"id:{s}"], rows))
@@ -282,11 +282,11 @@ class CombinedState:
         }
 
     def dead(self, rows: Positions, watermarks: Sequence[int]) -> Bytes:
-        """One byte per row, 1 if nothing to come can join it."""
+        """Return one byte per row, 1 if nothing to come can join it."""
         return np.logical_not(self.alive(self.parts(rows), watermarks)).view(np.uint8)
 
     def alive(self, tuples: Tuples, watermarks: Sequence[int]) -> Bytes:
-        """One byte per tuple, 1 if something to come may make a result of it.
+        """Return one byte per tuple, 1 if it may still become part of a result.
 
         The tuples are combinations of this state, or parts of such: of a part it says whether a
         combination here that contains it can become a result.
@@ -305,25 +305,25 @@ class CombinedState:
         return np.logical_not(gone | hopeless).view(np.uint8)
 
     def expire(self, watermarks: Sequence[int]) -> int:
-        """Drop dead rows, from the front by their latest time, and all when that is due."""
+        """Drop dead rows at the front, and from time to time all dead rows."""
         dropped = self.drop_before(self._cutoff(watermarks))
         if self._since_compaction > max(self._tuning.compact_rows, len(self.window) // 2):
             dropped += self._compact(watermarks)
         return dropped
 
     def expired(self, watermarks: Sequence[int]) -> int:
-        """How many rows at the front nothing to come can join."""
+        """Count the rows at the front that nothing to come can join."""
         cutoff = self._cutoff(watermarks)
         return expired_prefix(self.window.ring.header, self.window.latest, cutoff)
 
     def _cutoff(self, watermarks: Sequence[int]) -> int:
-        """Rows whose latest time is before this can join nothing that is still to come."""
+        """The latest time below which a row can join nothing that is still to come."""
         return min(
             watermarks[k] - min(self._matrix[s][k] for s in self._order) for k in self._others
         )
 
     def drop_before(self, cutoff: int) -> int:
-        """Drop rows from the front, as long as their latest time is older than this."""
+        """Drop rows at the front whose latest time is before `cutoff`; return their number."""
         dropped = expired_prefix(self.window.ring.header, self.window.latest, cutoff)
         if dropped:
             self.window.drop(dropped)
@@ -331,7 +331,7 @@ class CombinedState:
 
     @property
     def earliest(self) -> int | None:
-        """The earliest time of a tuple in any of the combinations; looks at all of them."""
+        """The earliest time of a tuple in any combination; reads all of them."""
         if not len(self.window):
             return None
         rows = first_positions(self.window.ring.header, 0, len(self.window))

@@ -1,4 +1,4 @@
-"""What the driver asks of a way to find results: the contract of a tactic.
+"""The contract between the driver and a tactic, a way to find results.
 
 The driver (`plait.engine.driver`) owns the base windows: it stores new tuples, drops old ones, and
 turns combinations into rows. A tactic finds the combinations. For each batch the driver calls `cut`
@@ -46,7 +46,7 @@ class Tactic(Protocol):
     """Finds the combinations that new tuples complete."""
 
     def cut(self, arrivals: Mapping[int, Arrivals]) -> Sequence[tuple[int, Slice]]:
-        """Begin a batch: the slices in which it enters."""
+        """Begin a batch: divide it into slices."""
 
     def probe(self, stream: int, positions: Positions) -> Iterator[Tuples]:
         """Find what new tuples complete; they were just stored, the earliest first."""
@@ -58,23 +58,23 @@ class Tactic(Protocol):
         """Drop the combinations that nothing to come can join."""
 
     def cutoffs(self, watermarks: Sequence[int]) -> Sequence[int]:
-        """For each stream, the time before which its rows may be dropped. Changes nothing."""
+        """Return the time before which rows may be dropped, for each stream; change nothing."""
 
     def dropped(self, stream: int, rows: int) -> None:
-        """Note that the first rows of a window were dropped."""
+        """Note that the oldest rows of a window were dropped."""
 
     def close_batch(self) -> Iterator[Tuples]:
-        """Find what may not wait for the next batch."""
+        """Find the combinations that may not wait for the next batch."""
 
     def finish(self) -> Iterator[Tuples]:
-        """Find what tuples that wait still make."""
+        """Find the combinations of tuples that still wait."""
 
     def successor(self) -> Tactic | None:
-        """The tactic that goes on from now on, if this one has done its work."""
+        """Return the tactic that replaces this one, if this one has finished."""
 
     @property
     def plan(self) -> Plan:
-        """What it runs, or is going to."""
+        """The plan that runs, or that a migration leads to."""
 
     @property
     def waiting(self) -> bool:
@@ -82,11 +82,11 @@ class Tactic(Protocol):
 
     @property
     def migration(self) -> Migration | None:
-        """The migration that it carries out, if it does."""
+        """The migration that it carries out, if any."""
 
     @property
     def operators(self) -> Sequence[Operator]:
-        """The joins at work, parents first; a router has none."""
+        """The joins of the plan, parents first; a router has none."""
 
     @property
     def combined(self) -> Sequence[CombinedState]:
@@ -94,14 +94,14 @@ class Tactic(Protocol):
 
     @property
     def counters(self) -> list[OperatorCounters]:
-        """What every join has counted; a router counts as one."""
+        """The counters of every join; a router counts as one."""
 
     @property
     def nbytes(self) -> int:
         """Bytes allocated beside the base windows."""
 
     def to_state(self) -> Saved:
-        """What it has beside windows and plan, between two batches; or `NotSaved`."""
+        """Describe its state beside windows and plan, between two batches; or raise `NotSaved`."""
 
     def set_state(self, saved: Saved) -> None:
-        """Go on from another tactic of the same plan, on windows that are the same already."""
+        """Go on from another tactic of the same plan, on windows that were restored."""

@@ -1,4 +1,4 @@
-"""The base windows of a query, with what fills and reads them: all that engines share.
+"""The base windows of a query, with their intake and output: all that engines share.
 
 The base windows are the truth. An engine adds what it needs to find results (combined states, or
 queues of tuples under way) and may be exchanged for another one between two batches: the windows
@@ -27,16 +27,16 @@ from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
 
 Indexes = Mapping[int, Iterable[tuple[int, ...]]]
-"""For each stream, the tuples of key classes that its window is looked up by."""
+"""For each stream, the tuples of key classes by which its window is looked up."""
 
 
 class Windows:
-    """One base window per stream, the codes of the keys, and the way in and out.
+    """One base window per stream, the codes of the keys, the intake and the output.
 
-    `hash_bits` below 64 makes hashes collide on purpose; results do not change. `seed` is what the
-    hashes follow from: whoever does not know it cannot choose keys that collide. `memory` is where
-    the windows and what engines compute from them live. `purge` makes the rule by which every tree
-    of joins over these windows drops rows. `tuning` has the sizes that speed depends on.
+    `hash_bits` below 64 makes hashes collide on purpose; results do not change. The
+    hashes depend on `seed`: without it, nobody can choose keys that collide. `memory` allocates
+    the windows and the states that engines compute from them. `purge` makes the rule by which every
+    tree of joins over these windows drops rows. `tuning` has the sizes that speed depends on.
     """
 
     def __init__(
@@ -67,16 +67,16 @@ class Windows:
         ]
         self.output = ResultRows(query, self.bases)
         self.watermarks = [BEFORE_ALL_TIMES] * len(query.streams)
-        """How far the streams had come after the last batch."""
+        """The watermarks after the last batch."""
 
     def index_by(self, indexes: Indexes) -> None:
-        """Have at least these indexes."""
+        """Add missing indexes."""
         for stream, wanted in indexes.items():
             for classes in wanted:
                 self.bases[stream].window.add_index(classes)
 
     def index_only_by(self, indexes: Indexes) -> None:
-        """Drop the other indexes."""
+        """Drop all other indexes."""
         for stream, wanted in indexes.items():
             window = self.bases[stream].window
             for classes in set(window.indexes) - set(wanted):
@@ -94,34 +94,34 @@ class Windows:
         flags: Ints | None = None,
         clock: int | None = None,
     ) -> Admitted:
-        """Sort out the rows of a stream: what to join, and what to set aside."""
+        """Sort the rows of a stream into those to join and those to set aside."""
         admitted = self._ingests[stream].admit(rows, watermark, flags, clock)
         self._pending.add(admitted.arrivals)
         return admitted
 
     def encoded(self, stream: int, rows: pa.RecordBatch) -> Arrivals:
-        """Rows that were admitted elsewhere, in the order in which they stand.
+        """Encode rows that were admitted elsewhere, in their order.
 
         Their codes count as in use only once they are stored.
         """
         return self._ingests[stream].encoded(rows)
 
     def slices(self, arrivals: Mapping[int, Arrivals], larger: int = 1) -> list[tuple[int, Slice]]:
-        """A batch cut along event time, in slices so many times larger than usual."""
+        """Cut a batch along event time, in slices `larger` times the usual size."""
         step = self.query.bounds.widest // self.tuning.slices_per_window
         return cut(arrivals, step, self.tuning.slice_rows * larger)
 
     def cutoff(self, stream: int, watermarks: Sequence[int]) -> int:
-        """Tuples of a stream that are older than this can never join again."""
+        """The time before which tuples of a stream can never join again."""
         return self.bases[stream].cutoff(watermarks)
 
     def close_batch(self, watermarks: Sequence[int]) -> None:
-        """Note how far the streams have come, and forget keys when that is due."""
+        """Note the watermarks, and forget unused keys from time to time."""
         self.watermarks = list(watermarks)
         self.forget_keys()
 
     def forget_keys(self) -> None:
-        """Give back the memory of keys that no live or pending tuple has, when that is due."""
+        """Free the memory of keys that no live or pending tuple has, if there are many."""
         for k, book in enumerate(self._books):
             if book.crowded:
                 owners = self.query.graph.classes[k].streams
@@ -129,7 +129,7 @@ class Windows:
                 book.forget(chain(stored, self._pending.codes(k)))
 
     def to_state(self) -> Saved:
-        """Everything that is stored, between two batches."""
+        """Describe all stored rows, between two batches."""
         return {
             "watermarks": list(self.watermarks),
             "books": [book.to_state() for book in self._books],
@@ -137,9 +137,9 @@ class Windows:
         }
 
     def set_state(self, saved: Saved) -> None:
-        """Store what other windows of this query stored; these are empty."""
+        """Take over the rows of other windows of this query; these are empty."""
         if len(saved["watermarks"]) != len(self.bases):
-            raise ValueError("windows of another query")
+            raise ValueError("these windows are of another query")
         self.watermarks = [int(w) for w in saved["watermarks"]]
         for book, known in zip(self._books, saved["books"], strict=True):
             book.set_state(known)
@@ -147,7 +147,7 @@ class Windows:
             base.set_state(stored)
 
     def sizes(self, combined: Sequence[State] = ()) -> list[StateSize]:
-        """Rows and bytes of every base window, then of the combined states."""
+        """Measure every base window, then the combined states."""
         names = self.query.names
         return [
             StateSize(

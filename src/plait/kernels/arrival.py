@@ -1,4 +1,4 @@
-"""Who was there first: rows of a ring that are older than what probes them, or than a mark."""
+"""Compare ids: find rows of a ring that are older than their probes, or than a mark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HALF = 1 << 31
 
 @kernel
 def older(ring: Ints, rows: Positions, probes: Positions, limits: Ids) -> Positions:
-    """Which of the pairs (probe, row) have a row with an id before `limits[probe]`.
+    """Mark the pairs (probe, row) whose row has an id before `limits[probe]`.
 
     Ids wrap around; a limit up to 2^31 behind the oldest row still counts as behind it.
     """
@@ -30,7 +30,7 @@ def older(ring: Ints, rows: Positions, probes: Positions, limits: Ids) -> Positi
 
 @kernel
 def behind_first(ring: Ints, rows: Positions, n: int) -> Positions:
-    """Which of the rows are not among the first `n` rows of the ring."""
+    """Mark the rows that are not among the first `n` rows of the ring."""
     head, capacity = ring[1], ring[3]
     out = np.empty(len(rows), np.int32)
     found = 0

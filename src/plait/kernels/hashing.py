@@ -34,7 +34,7 @@ _ALL_BITS = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def make_secret(seed: int = 0, bits: int = 64) -> Secret:
-    """The secret that follows from a seed; with fewer `bits` than 64, hashes collide on purpose.
+    """Derive the secret from a seed; with fewer `bits` than 64, hashes collide on purpose.
 
     >>> make_secret(7).tolist() == make_secret(7).tolist() != make_secret(8).tolist()
     True
@@ -73,7 +73,7 @@ else:
 
 @inlined
 def keyed(x: np.uint64, k0: np.uint64, k1: np.uint64, k2: np.uint64) -> np.uint64:
-    """The hash of a 64-bit value under a secret: two rounds, so that all bits are worth the same.
+    """The hash of a 64-bit value under a secret: two rounds, so that all bits are equally good.
 
     After one round, values that differ in their lowest bits only still differ little.
     """

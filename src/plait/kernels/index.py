@@ -41,9 +41,9 @@ _LINK_BITS = 32
 
 
 def new_cursor(walkers: int = USUAL.walkers) -> Ints:
-    """Where a sequence of `probe` calls begins: next probe, chains under way, and their places.
+    """Begin a sequence of `probe` calls: next probe, chains under way, and their places.
 
-    So many chains are walked at a time.
+    `walkers` chains are walked at the same time.
     """
     return np.zeros(2 + 2 * walkers, np.int64)
 
@@ -66,10 +66,10 @@ def link(
 ) -> int:
     """Put the last `n` rows of the ring, whose times and keys are set, into their chains.
 
-    Rows are taken in blocks of at `most` so many: first everything that a block will read is asked
-    for, step by step, then the rows are linked. They are taken as they stand, or, to link all rows
-    anew, in a given `order` of distances from the head. Returns how many rows had to be passed on
-    the way.
+    Rows are taken in blocks of at most `most`: first everything that a block will read is
+    prefetched, step by step, then the rows are linked. They are taken in their order, or, to
+    link all rows anew, in a given `order` of distances from the head. Returns how many rows were
+    passed on the way.
     """
     head_id, head, count, capacity = ring[0], ring[1], ring[2], ring[3]
     k0, k1, k2, mask = secret[0], secret[1], secret[2], secret[3]

@@ -110,7 +110,7 @@ class Interner:
 
     @property
     def passed(self) -> int:
-        """Slots of other strings that had to be passed so far: about as many as strings."""
+        """Slots of other strings passed so far: about as many as strings."""
         return int(self._counts[3])
 
     def encode(self, data: Bytes, starts: Ints, lengths: Ints) -> Ints:
@@ -137,7 +137,7 @@ class Interner:
 
     @property
     def crowded(self) -> bool:
-        """Whether it is time to `forget`: the strings have doubled since the last time."""
+        """Whether to call `forget`: the strings have doubled since the last time."""
         return len(self) >= self._forget_at
 
     def forget(self, in_use: Iterable[Ints]) -> None:
@@ -170,7 +170,7 @@ class Interner:
         }
 
     def set_state(self, saved: Saved) -> None:
-        """Know the strings that another one knew; this one is new."""
+        """Take over the strings of another interner; this one is new."""
         entries, heap, slots = saved["entries"], saved["heap"], saved["slots"]
         here: list[Array] = [self._entries, self._heap, self._slots]
         for new, old in zip((entries, heap, slots), here, strict=True):
@@ -186,7 +186,7 @@ class Interner:
         self._forget_at = int(saved["forget_at"])
 
     def _renew_table(self, entries: Ints, slots: int) -> None:
-        """Keep these entries in a table of so many slots, half as many entries fit."""
+        """Keep these entries in a table of `slots` slots; half as many entries fit."""
         old = self._entries, self._slots
         self._entries = self._memory.empty((slots // 2, 4), np.int64)
         self._entries[: len(entries)] = entries

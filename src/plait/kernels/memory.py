@@ -1,4 +1,4 @@
-"""Where the arrays of windows live: in this process, or wherever the host of the engine says.
+"""Allocate the arrays of windows: in this process, or where the host of the engine says.
 
 A window asks for every large array it keeps, and says when it no longer needs one. The arrays of
 one batch's intermediate results are none of this.
@@ -13,26 +13,26 @@ import numpy as np
 from plait.kernels.jit import Array
 
 Saved = dict[str, Any]
-"""What an object consists of, to make another one like it: numbers, texts, lists, arrays.
+"""The description of an object: numbers, texts, lists, arrays.
 
-Every class that lives in an engine says so itself, by `to_state`, and becomes what another one was
-by `set_state`, when its constructor has made it. Whatever follows from the query and the plan is
-not part of it. A state that does not fit is refused with a ValueError.
+Every class of an engine writes it by `to_state`, and takes over another object's by `set_state`
+after its constructor. Whatever follows from the query and the plan is not part of it. A state that
+does not fit is refused with a ValueError.
 """
 
 
 class NotSaved(Exception):
-    """Something that is under way and has no description."""
+    """Something is under way that has no description."""
 
 
 class Memory(Protocol):
     """Gives arrays and takes them back."""
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type) -> Array:
-        """A new array; what is in it is undefined."""
+        """Allocate an array with undefined contents."""
 
     def free(self, array: Array) -> None:
-        """An array that `empty` gave is no longer needed."""
+        """Free an array from `empty`."""
 
 
 class Heap:

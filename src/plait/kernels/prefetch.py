@@ -1,4 +1,4 @@
-"""Asking the processor for a row before it is needed.
+"""Prefetch a row before it is needed.
 
 A window larger than the caches costs a trip to memory for nearly every row it is asked for. A
 kernel that knows early which rows it will read asks for them all and then reads them; the trips

@@ -79,7 +79,7 @@ def first_positions(ring: Ints, start: int, n: int) -> Positions:
 
 @kernel
 def expired_prefix(ring: Ints, ts: Ints, cutoff: int) -> int:
-    """How many rows at the front are older than `cutoff`, up to the first that is not."""
+    """Count the rows at the front that are older than `cutoff`."""
     position = ring[1]
     n = 0
     while n < ring[2] and ts[position] < cutoff:
@@ -129,7 +129,7 @@ class Ring:
         self.columns[name].fill(value)
 
     def remove_column(self, name: str) -> None:
-        """Give a column back, if there is one of that name."""
+        """Free a column, if there is one of that name."""
         if name in self.columns:
             self.memory.free(self.columns.pop(name))
 
@@ -142,7 +142,7 @@ class Ring:
         return True
 
     def shrink(self) -> bool:
-        """Give memory back when three quarters of the ring are empty; True if it did."""
+        """Free memory when three quarters of the ring are empty; return whether it did."""
         if self.capacity <= 4 * max(len(self), self.tuning.ring_rows):
             return False
         self._resize(self._roomy(len(self)))
@@ -168,16 +168,16 @@ class Ring:
         return {"header": self.header.tolist(), "columns": dict(self.columns)}
 
     def set_state(self, saved: Saved) -> None:
-        """Have the columns of another ring, the same as here; it may have more of them."""
+        """Take over the columns of another ring with at least the same columns."""
         _, head, count, capacity = header = [int(word) for word in saved["header"]]
         if not (0 <= head < capacity and 0 <= count <= capacity):
-            raise ValueError(f"{header} is no header of a ring")
+            raise ValueError(f"{header} is not the header of a ring")
         columns: dict[str, Array] = saved["columns"]
         for name, column in columns.items():
             here = self.columns.get(name, column)
             words, expected = column.shape[1:], here.shape[1:]
             if (len(column), words, column.dtype) != (capacity, expected, here.dtype):
-                raise ValueError(f"{name!r} is no column of this ring")
+                raise ValueError(f"{name!r} is not a column of this ring")
         if missing := self.columns.keys() - columns.keys():
             raise ValueError(f"the column {min(missing)!r} is missing")
         for old in self.columns.values():

@@ -40,7 +40,7 @@ class Index:
         self._renew_heads()
 
     def link(self, n: int) -> None:
-        """Put the last `n` rows into their chains."""
+        """Link the last `n` rows into their chains."""
         ring = self._ring
         if ring.capacity > len(self.heads) or 8 * ring.capacity < len(self.heads):
             self._renew_heads()
@@ -91,7 +91,7 @@ class Index:
         }
 
     def set_state(self, saved: Saved) -> None:
-        """Have the chains of another index, whose ring this one's has become."""
+        """Take over the chains of another index, whose ring was taken over before."""
         heads: Ids = saved["heads"]
         power_of_two = len(heads) and not len(heads) & (len(heads) - 1)
         if heads.dtype != np.uint32 or heads.ndim != 1 or not power_of_two:
@@ -208,9 +208,9 @@ class Window:
         return runs
 
     def keys(self, classes: tuple[int, ...], codes: Mapping[int, Ints], n: int) -> Ints:
-        """What an index over `classes` compares: the code, or a hash of several codes.
+        """Compute the keys of an index over `classes`: the code, or a hash of several codes.
 
-        `n` is how many keys there are. Over no class, all `n` rows have the same key, and the index
+        `n` is the number of keys. Over no class, all `n` rows have the same key, and the index
         is one chain in the order of time.
         """
         if len(classes) == 1:
@@ -247,7 +247,7 @@ class Window:
         index.link(len(self))
 
     def drop_index(self, classes: tuple[int, ...]) -> None:
-        """Do without an index from now on; what only its nodes kept of a row is kept apart."""
+        """Drop an index; values that only its nodes held move to columns of their own."""
         if classes not in self.indexes:
             return
         ring, index = self.ring, self.indexes[classes]
@@ -269,7 +269,7 @@ class Window:
         return {"ring": self.ring.to_state(), "indexes": indexes}
 
     def set_state(self, saved: Saved) -> None:
-        """Have the rows and the indexes of another window; this one is empty."""
+        """Take over the rows and the indexes of another window; this one is empty."""
         wanted = {tuple(map(int, index["classes"])): index for index in saved["indexes"]}
         for classes in set(self.indexes) - set(wanted):
             self.drop_index(classes)

@@ -1,4 +1,4 @@
-"""How much CPU and memory there is, and what became of the search for a plan within it."""
+"""The CPU and memory that a plan may use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
 
 
 def parse_bytes(amount: str | float) -> float:
-    """An amount of memory in bytes.
+    """Parse an amount of memory in bytes.
 
     >>> parse_bytes("2 GB"), parse_bytes("512 KiB"), parse_bytes(100)
     (2000000000.0, 524288.0, 100.0)
@@ -30,14 +30,17 @@ def parse_bytes(amount: str | float) -> float:
         factor = _SIZES.get(unit) or _BINARY.get(unit)
         if found is None or factor is None:
             raise BudgetError(
-                f"{amount!r} is no amount of memory", remedy="write for example '2 GB' or '512 MiB'"
+                f"{amount!r} is not an amount of memory",
+                remedy="write for example '2 GB' or '512 MiB'",
             )
         amount = float(found[1]) * factor
     if isinstance(amount, bool) or not isinstance(amount, int | float):
-        raise BudgetError(f"{amount!r} is no amount of memory", remedy="write for example '2 GB'")
+        raise BudgetError(
+            f"{amount!r} is not an amount of memory", remedy="write for example '2 GB'"
+        )
     if not amount > 0 or math.isinf(amount):
         raise BudgetError(
-            f"a memory of {amount}", remedy="give more than nothing, or nothing at all"
+            f"a memory of {amount}", remedy="give more than 0 bytes, or leave the limit out"
         )
     return float(amount)
 
@@ -65,7 +68,7 @@ class Budget:
 
     @classmethod
     def of(cls, cpu: float | None = None, memory: str | float | None = None) -> Budget:
-        """A budget as people write it."""
+        """Read a budget as people write it."""
         if cpu is not None and (isinstance(cpu, bool) or not isinstance(cpu, int | float)):
             raise BudgetError(f"a budget of {cpu!r} CPU", remedy="give a number such as 0.8")
         return cls(
@@ -89,7 +92,7 @@ class Budget:
         return self.holds_cpu(cost) and self.holds_memory(cost)
 
     def excess(self, cost: Cost) -> float:
-        """By what factor a plan exceeds the limit that it exceeds most; at most 1 if qualified."""
+        """The largest factor by which a plan exceeds a limit; at most 1 if qualified."""
         cpu = 0.0 if self.cpu is None else cost.cpu / self.cpu
         memory = 0.0 if self.memory is None else self.memory_of(cost) / self.memory
         return max(cpu, memory)
@@ -102,7 +105,7 @@ class Budget:
         return "cpu" if cpu == self.excess(cost) else "memory"
 
     def divided(self, parts: int) -> Budget:
-        """The share of each of so many processors.
+        """Divide the budget equally among `processors`.
 
         >>> print(Budget(cpu=0.8, memory=2e9).divided(4))
         0.2 CPU, 500 MB
@@ -120,7 +123,7 @@ class Budget:
 
 
 def show_memory(amount: float, unit: Unit = "bytes") -> str:
-    """Memory in three digits.
+    """Write memory with three digits.
 
     >>> show_memory(2.5e9), show_memory(1234), show_memory(1200, "tuples")
     ('2.5 GB', '1.23 kB', '1200 tuples')

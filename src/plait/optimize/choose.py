@@ -23,14 +23,14 @@ from plait.optimize.search.state_removal import removals
 from plait.optimize.search.two_layer import two_layer
 
 FEW_STREAMS = 7
-"""Up to so many the frontier is always asked: some hundredths of a second."""
+"""The most streams for which the frontier is always searched: some hundredths of a second."""
 
 PROOF_SECONDS = 5.0
 """How long the frontier may take to prove that there is no plan."""
 
 
 def choose(joins: Joins, budget: Budget) -> Outcome:
-    """The plan to run under a budget, or why there is none.
+    """Choose the plan to run under a budget, or say why there is none.
 
     >>> from plait.testing.models import long_chain_model
     >>> joins = Joins(long_chain_model())

@@ -66,13 +66,13 @@ def payload_bytes(query: Query, stream: int) -> int:
 def base_bytes(payload: int, keys: int, rows: float, indexes: int, single: int) -> float:
     """Bytes of the window of a stream when it holds `rows`.
 
-    The stream has so many `keys`, of which `single` have an index of their own.
+    `keys` counts the keys of the stream, of which `single` have an index of their own.
     """
     return _allocated(rows, payload + _WORD * (keys - single) + _NODE * indexes, indexes)
 
 
 def combined_bytes(streams: int, rows: float, indexes: int) -> float:
-    """Bytes of a state of combinations of so many streams when it holds `rows`."""
+    """Bytes of a state that holds `rows` combinations of `streams` streams."""
     return _allocated(rows, _WORD + _ID * streams + _NODE * indexes, indexes)
 
 

@@ -64,13 +64,13 @@ def terms_of(costs: Costs, kind: JoinKind = "hash") -> Terms:
     if kind == "nested-loop":
         return Terms(costs.insert, costs.insert, costs.match, costs.insert)
     return Terms(
-        costs.insert,
-        costs.insert,
-        costs.match + costs.visit,
-        costs.insert + costs.combine,
-        costs.probe,
-        3 * costs.carry,
-        "hash",
+        compare=costs.insert,
+        cursor=costs.insert,
+        join=costs.match + costs.visit,
+        store=costs.insert + costs.combine,
+        probe=costs.probe,
+        carry=3 * costs.carry,
+        kind="hash",
     )
 
 
@@ -228,7 +228,7 @@ def _pairs_work(pairs: float, entered: float, terms: Terms, sigma: float) -> flo
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What both strategies are expected to take."""
+    """The predicted cost of both strategies."""
 
     t_match: float
     t_move: float
@@ -247,7 +247,7 @@ class Prediction:
 
     @property
     def t_ms(self) -> float:
-        """T_MS: how long nothing comes out."""
+        """T_MS: seconds without results."""
         return self.t_match + self.t_move + self.t_recompute
 
     @property
@@ -266,7 +266,7 @@ class Prediction:
 
 
 def height(plan: Node) -> int:
-    """The levels of joins.
+    """Count the levels of joins.
 
     >>> from plait.testing.examples import chain
     >>> from plait.plan.jtree import parse_shape
@@ -286,7 +286,7 @@ def predict(
     speed: float = 1.0,
     t_purge: float | None = None,
 ) -> Prediction:
-    """Both strategies for any two plans of a query with a global window.
+    """Predict both strategies for any two plans of a query with a global window.
 
     `t_purge` is how long old tuples live, if that does not follow from equation 4: an engine that
     purges by watermarks drops a combination with its oldest tuple.
@@ -318,19 +318,19 @@ def predict(
     parallel = _plan_work(model, old, window, terms, filling=False) * spans
     parallel += _plan_work(model, new, window, terms, filling=True) * spans
     return Prediction(
-        t_match(n, m, terms) / speed,
-        t_move(n, m, terms) / speed,
-        recompute / speed,
-        _plan_work(model, old, window, terms, filling=False) / (2 * (window or 1.0)),
-        _plan_work(model, new, window, terms, filling=False) / (2 * (window or 1.0)),
-        parallel,
-        purge,
-        speed,
+        t_match=t_match(n, m, terms) / speed,
+        t_move=t_move(n, m, terms) / speed,
+        t_recompute=recompute / speed,
+        old_load=_plan_work(model, old, window, terms, filling=False) / (2 * (window or 1.0)),
+        new_load=_plan_work(model, new, window, terms, filling=False) / (2 * (window or 1.0)),
+        parallel_work=parallel,
+        t_purge=purge,
+        speed=speed,
     )
 
 
 def parallel_bytes(model: Model, old: Node, new: Node) -> float:
-    """Bytes that a parallel track takes beside those of the old plan.
+    """Predict the bytes of a parallel track beside those of the old plan.
 
     These are the combined states of the new plan, which are never shared while both plans run, and
     the indexes that the base windows do not have yet.

@@ -118,7 +118,7 @@ _LONGEST_GAP = 1e9
 """Seconds, some thirty years."""
 
 _FEW = 8
-"""Up to so many streams a set is worked out from all its parts."""
+"""The most streams of a set that is computed from all its parts."""
 
 
 class Model:

@@ -1,4 +1,4 @@
-"""What a search for a qualified plan has come to: one of four answers, with what led to it."""
+"""The outcome of a search for a qualified plan: one of four answers, with the attempts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A qualified plan, or the nearest one and why there is none.
+    """A qualified plan, or the nearest plan and the reason why no plan qualifies.
 
     `proven` says whether a negative answer is a proof; a positive one always is.
     """
@@ -40,7 +40,7 @@ class Outcome:
 
 
 def conclude(attempts: Sequence[Attempt], budget: Budget, *, proven: bool = False) -> Outcome:
-    """The answer from all attempts: the first qualified plan, or none and the nearest."""
+    """Conclude from all attempts: the first qualified plan, or none and the nearest."""
     qualified = [a for a in attempts if budget.holds(a.plan.cost)]
     if qualified:
         chosen = qualified[0]
@@ -54,7 +54,7 @@ def conclude(attempts: Sequence[Attempt], budget: Budget, *, proven: bool = Fals
 
 
 def floor(joins: Joins) -> Cost:
-    """What every plan of the query needs at least.
+    """The least cost of any plan of the query.
 
     Each keeps the windows of the streams, with an index each, and finds each result once.
 

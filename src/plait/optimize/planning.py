@@ -1,4 +1,4 @@
-"""From a query, statistics and a budget to a plan with its reasons, in words for people."""
+"""Choose a plan from a query, statistics and a budget, and explain the choice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from plait.query.query import Query
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan (qualified, or the nearest one), and everything that is known about the choice."""
+    """A plan (qualified, or the nearest one), and the reasons for the choice."""
 
     query: Query
     budget: Budget
@@ -37,7 +37,7 @@ class Planned:
 
     @property
     def cost(self) -> Cost:
-        """What the plan is estimated to need."""
+        """The estimated cost of the plan."""
         return self.outcome.plan.cost
 
     @property
@@ -47,11 +47,11 @@ class Planned:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What had to be assumed for lack of statistics."""
+        """The assumptions made where statistics are missing."""
         return self.space.model.known.assumptions
 
     def require(self) -> Node:
-        """The plan, or NoQualifiedPlan with the limit that is exceeded and the nearest plan."""
+        """Return the plan, or raise NoQualifiedPlan with the limit and the nearest plan."""
         if self.qualified:
             return self.plan
         raise NoQualifiedPlan(
@@ -62,7 +62,7 @@ class Planned:
         )
 
     def explain(self) -> str:
-        """The query, the plan with estimates per operator, the alternatives and the limits."""
+        """Write the query, the plan with estimates, the alternatives and the limits."""
         text = explain(self.query, self.plan, notes(self.space.model, self.plan))
         return "\n".join([text, "", *self._summary()])
 
@@ -90,7 +90,7 @@ class Planned:
         }
 
     def _alternatives(self) -> list[Attempt]:
-        """Other plans that were proposed, each once."""
+        """List the other plans that were proposed, each once."""
         chosen = self.outcome.chosen
         seen, found = {str(self.plan)}, []
         for attempt in self.outcome.attempts:
@@ -142,7 +142,7 @@ def plan_query(
 
 
 def notes(model: Model, plan: Node) -> dict[frozenset[str], str]:
-    """What each operator and window of a plan is estimated to need and to put out."""
+    """Estimate the cost and output of each operator and window of a plan."""
     found: dict[frozenset[str], str] = {}
     for join in joins_of(plan):
         parts = [model.mask(child) for child in join.children]
@@ -179,7 +179,7 @@ def _indexes(model: Model, join: Join, target: int) -> set[int]:
 
 
 def show_cost(cost: Cost) -> str:
-    """CPU and memory in a few words.
+    """Write CPU and memory in a few words.
 
     >>> show_cost(Cost(0.25, 1200.0, 64_000.0))
     '25 % CPU, 64 kB (1200 rows)'

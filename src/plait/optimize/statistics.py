@@ -1,4 +1,4 @@
-"""What is known of the streams: values with a unit, an age and a confidence; unknown is unknown.
+"""Statistics of streams: values with a unit, an age and a confidence; unknown stays unknown.
 
 *Rates* are rows per second of a stream as they arrive. *Selectivities* are probabilities: of an
 equality `a.x = b.y`, that a tuple of a and a tuple of b agree in it; of any other condition, that
@@ -54,7 +54,7 @@ _EQUALS = re.compile(r"=(?=(?:[^`]*`[^`]*`)*[^`]*$)")
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its unit, the seconds since it was measured, and how far to trust it (0 to 1).
+    """A value with its unit, its age in seconds, and its confidence (0 to 1).
 
     >>> print(Estimate(250.0, "rows/s", age=5.0, confidence=0.9))
     250 rows/s, 5 s old, confidence 0.9
@@ -102,7 +102,7 @@ class Statistics:
     """Estimates by name: rates by stream, selectivities by condition, joint ones by streams.
 
     The streams of a joint selectivity are separated by spaces: "trades quotes news". Names that are
-    no plain words are quoted as `explain` shows them: "a.`x y` = b.k".
+    not plain words are quoted as `explain` shows them: "a.`x y` = b.k".
     """
 
     rates: Mapping[str, Estimate] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Statistics:
     batch: Estimate | None = None
     joint: Mapping[str, Estimate] = field(default_factory=dict)
     at_most: Mapping[str, Estimate] = field(default_factory=dict)
-    """Upper bounds of joint selectivities that are not known well enough."""
+    """Upper bounds of joint selectivities that are uncertain."""
 
     @classmethod
     def of(
@@ -133,13 +133,13 @@ class Statistics:
 
 
 def read_statistics(data: object, where: str = "statistics") -> Statistics:
-    """Statistics from plain data, as JSON gives them; every error names the entry.
+    """Read statistics from plain data; every error names the entry.
 
     A value is a number, or an object with `value`, and perhaps `unit`, `age` (seconds, or a
     duration such as "5 s") and `confidence`; null means that it is not known.
     """
     if not isinstance(data, Mapping):
-        raise StatisticsError(f"{where} is no object", remedy='write {"rates": {...}}')
+        raise StatisticsError(f"{where} is not an object", remedy='write {"rates": {...}}')
     for key in data:
         if key not in _ENTRIES:
             raise StatisticsError(
@@ -149,7 +149,7 @@ def read_statistics(data: object, where: str = "statistics") -> Statistics:
     for key, unit in _TABLES.items():
         table = data.get(key) or {}
         if not isinstance(table, Mapping):
-            raise StatisticsError(f"{where}: {key} is no object", remedy="give values by name")
+            raise StatisticsError(f"{where}: {key} is not an object", remedy="give values by name")
         found = {str(n): _estimate(v, unit, f"{where}: {key} of {n}") for n, v in table.items()}
         tables[key] = {name: estimate for name, estimate in found.items() if estimate is not None}
     batch = _estimate(data.get("batch"), SECONDS, f"{where}: batch")
@@ -157,7 +157,7 @@ def read_statistics(data: object, where: str = "statistics") -> Statistics:
 
 
 def statistics_to_dict(known: Statistics) -> dict[str, Any]:
-    """Plain data that `read_statistics` reads.
+    """Write statistics as plain data that `read_statistics` reads.
 
     >>> known = Statistics.of({"a": 20}, batch=0.5)
     >>> read_statistics(statistics_to_dict(known)) == known
@@ -182,7 +182,7 @@ def load_statistics(path: Path) -> Statistics:
     except OSError as error:
         raise StatisticsError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise StatisticsError(f"{path} is no JSON: {error}") from None
+        raise StatisticsError(f"{path} is not JSON: {error}") from None
     return read_statistics(data, str(path))
 
 
@@ -216,7 +216,7 @@ def _estimate(given: Any, unit: str, where: str) -> Estimate | None:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The statistics of one query with nothing missing, and what had to be assumed."""
+    """The statistics of one query with nothing missing, and the assumptions."""
 
     rates: tuple[float, ...]
     """Rows per second that are stored: those that satisfy the conditions on their stream alone."""
@@ -230,7 +230,7 @@ class Resolved:
 
 
 def resolve(query: Query, statistics: Statistics) -> Resolved:
-    """The statistics by index, checked against the query, with assumptions for what is missing.
+    """Check statistics against a query, and fill in assumptions for missing ones.
 
     >>> from plait.testing.examples import chain
     >>> found = resolve(chain(3), Statistics.of({"a": 20, "b": 20}, {"a.a = b.a": 0.1}))
@@ -289,7 +289,7 @@ def _rates(query: Query, statistics: Statistics, assumptions: list[str]) -> list
     for name in statistics.rates:
         if name not in query.names:
             raise UnknownStream(
-                f"there are statistics for {name!r}, which is no stream of the query",
+                f"there are statistics for {name!r}, which is not a stream of the query",
                 remedy=did_you_mean(name, query.names),
             )
     known = [e.value for e in statistics.rates.values() if e.value > 0]
@@ -327,7 +327,7 @@ def _selectivities(
         if left is None or right is None or left[0] != right[0] or left[1] == right[1]:
             known = [*map(str, query.equalities), *texts]
             raise StatisticsError(
-                f"there is a selectivity of {text!r}, which is no condition of the query",
+                f"there is a selectivity of {text!r}, which is not a condition of the query",
                 remedy=did_you_mean(text, known),
             )
         pair = (min(left[1], right[1]), max(left[1], right[1]))
@@ -360,7 +360,7 @@ def _pairs(
 
 
 def _spanning(members: list[int], known: Mapping[tuple[int, int], float]) -> bool:
-    """Whether the known pairs tie all members together."""
+    """Whether the known pairs connect all members."""
     group = {members[0]}
     while True:
         more = {x for pair in known if set(pair) & group for x in pair} - group

@@ -145,8 +145,8 @@ class _Draw:
 class SampledVolumes:
     """Any bounds: integrals over seeded draws, each set of streams drawn once.
 
-    `matrix` is closed and in seconds. A `batch` longer than 0 says that tuples which arrive within
-    the same so many seconds are taken stream by stream, in the order of their indexes.
+    `matrix` is closed and in seconds. With a `batch` longer than 0 seconds, tuples that
+    arrive in the same batch are taken stream by stream, in the order of their indexes.
     """
 
     matrix: tuple[tuple[float, ...], ...]

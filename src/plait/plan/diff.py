@@ -1,4 +1,4 @@
-"""What changes between two plans of a query, state by state.
+"""Compare two plans of a query, state by state.
 
 *Matching.* A state is identified by its stream set (CAPE's moving state): whatever the tree, it
 holds exactly the combinations of live tuples of these streams that satisfy all conditions among
@@ -44,7 +44,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class StateDiff:
-    """What becomes of the state with these streams; `old` or `new` is None where it is not."""
+    """The change of one state; `old` or `new` is None where a plan does not have it."""
 
     streams: StreamSet
     old: State | None
@@ -83,7 +83,7 @@ class Reorder:
 
 @dataclass(frozen=True, slots=True)
 class PlanDiff:
-    """The way from one plan to another.
+    """The difference between two plans.
 
     `states` are in an order in which they can be recomputed: small stream sets first.
     """
@@ -116,7 +116,7 @@ class PlanDiff:
 
     @property
     def same(self) -> bool:
-        """Whether both plans do the same, though their children may be written in another order."""
+        """Whether both plans do the same, even if their children are written in another order."""
         return len(self.kept) == len(self.states) and not self.reordered
 
     def _with(self, fate: Fate) -> tuple[StateDiff, ...]:
@@ -127,7 +127,7 @@ class PlanDiff:
 
 
 def diff(query: Query, old: Node, new: Node) -> PlanDiff:
-    """What becomes of each state, and which probe orders change, when `new` replaces `old`.
+    """Compare two plans: the fate of each state, and the probe orders that change.
 
     >>> from plait.testing.examples import clique
     >>> from plait.plan.jtree import parse_shape
@@ -151,7 +151,7 @@ def diff(query: Query, old: Node, new: Node) -> PlanDiff:
 
 
 def show(difference: PlanDiff) -> str:
-    """The difference as a text for people, one line per state and probe order."""
+    """Write the difference for people, one line per state and probe order."""
     query = difference.query
     lines = [f"{difference.old} → {difference.new}"]
     fates: tuple[Fate, ...] = ("kept", "moved", "recomputed", "dropped")

@@ -1,4 +1,4 @@
-"""A query and its plan as a text for people.
+"""Write a query and its plan for people.
 
 The upper half says what is asked, the lower half how it is answered. Each operator of the tree
 has one line per input, which says what a new tuple of that input does:
@@ -32,7 +32,7 @@ Notes = Mapping[frozenset[str], str]
 
 
 def explain(query: Query, plan: Plan, notes: Notes | None = None) -> str:
-    """The query, and the plan as a tree of joins and windows, or the router in its place.
+    """Write the query, and the plan as a tree of joins and windows, or the router.
 
     `notes` adds a remark (say, an estimated cost) to the operators and windows with these stream
     sets; one for a stream set that the plan does not have is left out.
@@ -105,7 +105,7 @@ def _wrapped(items: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """What all lines of one tree need to know."""
+    """The context of all lines of one tree."""
 
     query: Query
     plan: Node

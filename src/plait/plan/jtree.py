@@ -118,7 +118,7 @@ def preorder(node: Node) -> Iterator[Join]:
 
 
 def joined(query: Query, children: Sequence[Node]) -> Join:
-    """A join of these children whose probe orders take the nearest connected child first.
+    """Make a join whose probe orders take the nearest connected child first.
 
     Among the children that share a key with what is gathered so far, the one with the tightest
     time bounds is probed first, then the leftmost.
@@ -164,10 +164,10 @@ def mjoin(query: Query) -> Join:
 
 
 def parse_shape(query: Query, text: str) -> Node:
-    """A plan from its shape, as `str` prints it, with default probe orders.
+    """Read a plan from its shape, as `str` prints it, with default probe orders.
 
-    `((a b) c)` joins a with b and the result with c; `(a b c)` is an mjoin. A stream whose name is
-    no plain word stands in backquotes.
+    `((a b) c)` joins a with b and the result with c; `(a b c)` is an mjoin. A stream
+    name that is not a plain word is written in backquotes.
 
     >>> from plait.testing.examples import chain
     >>> parse_shape(chain(3), "((a b) c)").streams
@@ -216,7 +216,7 @@ def parse_shape(query: Query, text: str) -> Node:
 
 
 def check_plan(query: Query, plan: Node) -> None:
-    """Refuse a plan that does not run this query, naming the difference.
+    """Refuse a plan that cannot run this query, naming the difference.
 
     >>> from plait.testing.examples import chain
     >>> check_plan(chain(3), Join((Leaf("a"), Leaf("b")), ((1,), (0,))))

@@ -1,4 +1,4 @@
-"""A migration as a value: how it is made, and what it did.
+"""Migrations as values: what was requested, and what was done.
 
 Engines make migrations, the adaptive loop decides on them, and reports show them.
 """
@@ -18,7 +18,7 @@ STRATEGIES: tuple[Strategy, ...] = ("moving-state", "parallel-track")
 
 ResultOrder = Literal["any", "timestamp"]
 ORDERS: tuple[ResultOrder, ...] = ("any", "timestamp")
-"""How results come during a migration stage: as they are found, or in timestamp order."""
+"""The order of results during a migration: as they are found, or by timestamp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +41,27 @@ class Migration:
     shared: int = 0
     """Combined tuples in states that both plans have, shared and not copied."""
     recomputed: int = 0
-    """Combined tuples that had to be computed anew."""
+    """Combined tuples that were recomputed."""
     discarded: int = 0
-    """Combined tuples of the old plan that the new one has no use for."""
+    """Combined tuples of the old plan that the new one does not need."""
     probes: int = 0
     """Lookups made to compute them."""
     visited: int = 0
-    """Rows that these lookups looked at."""
+    """Rows that these lookups read."""
     pause: float = 0.0
-    """Seconds in which nothing was joined."""
+    """Seconds without joining."""
     old_results: int = 0
-    """What the old boxes put out during the stage: results, where a box is the root of the plan."""
+    """Output of the old boxes during the stage: results, where a box is the root of the plan."""
     new_results: int = 0
-    """What the new boxes put out during the stage."""
+    """Output of the new boxes during the stage."""
     reason: str = ""
-    """Why this strategy, if it was left open."""
+    """The reason for the strategy, if Plait chose it."""
     refused: str = ""
-    """Why it was not made after all, when its turn came."""
+    """The reason why it was refused when its turn came."""
 
     @property
     def status(self) -> Literal["queued", "under way", "done", "refused"]:
-        """Where it stands."""
+        """The status."""
         if self.refused:
             return "refused"
         if self.start is None:
@@ -83,7 +83,7 @@ class Migration:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """In the types of JSON, for reports and event logs."""
+        """Write the migration in the types of JSON, for reports and event logs."""
         return {
             "status": self.status,
             "strategy": self.strategy,

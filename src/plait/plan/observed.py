@@ -1,4 +1,4 @@
-"""What is observed of the streams while a plan runs: its lookups, and samples of the windows.
+"""Observations while a plan runs: counts of its lookups, and samples of the windows.
 
 Engines make these observations, and the adaptive loop learns from them.
 """
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class LookupCounts:
     """The lookups of one step of a plan; sets of streams are bit masks."""
 
     gathered: int
     """The streams of the tuples that were looked up."""
     target: int
-    """The streams of the state in which they were."""
+    """The streams of the state that was searched."""
     part: int
-    """The streams of the input through which they came."""
+    """The streams of the input through which the tuples arrived."""
     probes: int
     matches: int
     rows: float
@@ -26,13 +26,13 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What joining samples of two sets of streams showed."""
+    """The outcome of joining samples of two sets of streams."""
 
     gathered: frozenset[int]
-    """The streams that were together."""
+    """The streams that were combined before."""
     target: frozenset[int]
     """The streams they were joined with."""
     pairs: float
     """Combinations that were close enough in time."""
     matches: float
-    """Of those, how many agreed in all keys and satisfied the conditions."""
+    """The number of those that agreed in all keys and satisfied the conditions."""

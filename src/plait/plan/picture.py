@@ -1,4 +1,4 @@
-"""A plan as a picture: the tree of joins as SVG that stands in a page as it is.
+"""Draw a plan as SVG: the tree of joins, ready for a page.
 
 Lines and texts have the colour of the text around them, so the picture suits light and dark pages.
 Its title says the same in words, for those who do not see it.
@@ -46,7 +46,7 @@ class _Drawn:
 
 
 def plan_svg(plan: Plan) -> str:
-    """The tree of a plan as SVG; of a router, a box with its name."""
+    """Draw the tree of a plan as SVG; a router as a box with its name."""
     if isinstance(plan, Eddies | Teddies):
         text = str(plan)
         wide = _width(text)
@@ -69,7 +69,7 @@ def plan_svg(plan: Plan) -> str:
 
 
 def probe_orders(join: Join) -> list[str]:
-    """What a new tuple of each input does.
+    """List the probes of a new tuple of each input.
 
     >>> from plait.testing.examples import clique
     >>> from plait.plan.jtree import mjoin
@@ -83,7 +83,7 @@ def probe_orders(join: Join) -> list[str]:
 
 
 def _placed(node: Node, level: int, left: float) -> tuple[_Drawn, float]:
-    """A node and all below it, from a left edge on; and where the next one may begin."""
+    """Place a node and all below it from a left edge; return where the next one may begin."""
     if isinstance(node, Leaf):
         wide = _width(str(node))
         return _Drawn(str(node), left + wide / 2, level, wide, node), left + wide + _GAP

@@ -1,4 +1,4 @@
-"""Running a query without a fixed plan: a router decides which window tuples visit next.
+"""Run a query without a fixed plan: a router decides which window tuples visit next.
 
 These values stand where a jtree could: they say that the query is to be run by Eddies, which route
 tuple by tuple, or by Teddies, which route packets of tuples with the same history; and how.
@@ -18,7 +18,7 @@ from plait.errors import PlanError, did_you_mean
 from plait.plan.jtree import Node
 
 POLICIES = ("lottery", "ordered", "random")
-"""How a router may decide; `plait.engine.tactics.policies` says what each of them does."""
+"""The policies of routers, described in `plait.engine.tactics.policies`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Teddies:
     counter_limit: int = 16
     """The rounds that a metaqueue may stay unscheduled before its threshold shrinks."""
     patience: int = 0
-    """The batches that a tuple may wait beyond its own; 0 works off each batch completely."""
+    """The batches that a tuple may wait beyond its own; 0 finishes each batch completely."""
     intake: int | None = None
     """New tuples that enter when nothing can be scheduled; None leaves it to the engine."""
 
@@ -105,7 +105,7 @@ ENGINES: dict[str, type[Eddies] | type[Teddies]] = {"eddies": Eddies, "teddies":
 
 
 def routed(name: str, **options: Any) -> Routed:
-    """The router called `name`, with its options by name.
+    """Make the router called `name`, with its options by name.
 
     >>> routed("teddies", policy="lottery") == Teddies(policy="lottery")
     True

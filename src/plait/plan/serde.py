@@ -1,4 +1,4 @@
-"""Plans as JSON, to store, compare and edit.
+"""Write plans as JSON, to store, compare and edit, and read them.
 
     {
       "version": 1,
@@ -30,7 +30,7 @@ _READ = Reader(PlanError)
 
 
 def to_dict(plan: Node) -> dict[str, object]:
-    """The plan with its version, in the types of JSON.
+    """Write a plan with its version, in the types of JSON.
 
     >>> to_dict(Leaf("a"))
     {'version': 1, 'plan': {'kind': 'stream', 'stream': 'a'}}
@@ -39,7 +39,7 @@ def to_dict(plan: Node) -> dict[str, object]:
 
 
 def from_dict(value: object, query: Query | None = None) -> Node:
-    """The plan in what `to_dict` returned; with a query, also checked against it.
+    """Read what `to_dict` wrote; with a query, check the plan against it.
 
     >>> str(from_dict(to_dict(Leaf("a"))))
     'a'
@@ -55,7 +55,7 @@ def from_dict(value: object, query: Query | None = None) -> Node:
 
 
 def dumps(plan: Node, query: Query | None = None) -> str:
-    """The plan as JSON text; with a query, checked against it first.
+    """Write a plan as JSON text; with a query, check it first.
 
     >>> join = Join((Leaf("a"), Leaf("b")), ((1,), (0,)))
     >>> loads(dumps(join)) == join
@@ -67,7 +67,7 @@ def dumps(plan: Node, query: Query | None = None) -> str:
 
 
 def loads(text: str, query: Query | None = None) -> Node:
-    """The plan in a JSON text; with a query, also checked against it.
+    """Read a plan from JSON text; with a query, check it.
 
     >>> loads('{"version": 1, "plan": {"kind": "join"}}')
     Traceback (most recent call last):
@@ -77,20 +77,20 @@ def loads(text: str, query: Query | None = None) -> Node:
 
 
 def parse_json(text: str) -> object:
-    """The value in a JSON text that should hold a plan; a field that is there twice is refused.
+    """Parse JSON text that should hold a plan; refuse duplicate fields.
 
     >>> parse_json("[1, ")
     Traceback (most recent call last):
-    plait.errors.PlanError: line 1, column 5: the plan is no JSON: Expecting value
+    plait.errors.PlanError: line 1, column 5: the plan is not JSON: Expecting value
     """
     try:
         value: object = json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         raise PlanError(
-            f"line {error.lineno}, column {error.colno}: the plan is no JSON: {error.msg}"
+            f"line {error.lineno}, column {error.colno}: the plan is not JSON: {error.msg}"
         ) from None
     except ValueError as error:
-        raise PlanError(f"the plan is no JSON: {error}") from None
+        raise PlanError(f"the plan is not JSON: {error}") from None
     except RecursionError:
         raise PlanError(_TOO_DEEP) from None
     return value
@@ -143,7 +143,7 @@ def _order(value: object, path: str) -> tuple[int, ...]:
 
 
 def pretty(value: object, indent: str) -> str:
-    """JSON with every object and list on one line where it fits: short, and good to diff."""
+    """Write JSON with every object and list on one line where it fits: short, and good to diff."""
     line = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or (indent and len(indent) + len(line) <= _WIDTH):
         return line

@@ -48,7 +48,7 @@ def stream_set(query: Query, node: Node) -> StreamSet:
 
 
 def steps(query: Query, join: Join, child: int) -> tuple[ProbeStep, ...]:
-    """The probes that a new tuple of a child makes, in order.
+    """List the probes of a new tuple of a child, in order.
 
     >>> from plait.testing.examples import trades_quotes_news as query
     >>> from plait.plan.jtree import mjoin
@@ -73,7 +73,7 @@ def _steps(query: Query, graph: JoinGraph, join: Join, child: int) -> tuple[Prob
 
 
 def decided(query: Query, left: StreamSet, right: StreamSet) -> tuple[int, ...]:
-    """The residuals that two sets of streams decide together but neither alone, by index.
+    """List the residuals that need both sets of streams, by index.
 
     >>> from plait.testing.examples import trades_quotes_news as query
     >>> decided(query, frozenset({0}), frozenset({1}))
@@ -88,7 +88,7 @@ def decided(query: Query, left: StreamSet, right: StreamSet) -> tuple[int, ...]:
 
 
 def on_arrival(query: Query, stream: int) -> tuple[int, ...]:
-    """The residuals that a tuple of a stream must satisfy to be stored at all, by index.
+    """List the residuals over one stream alone, which its tuples must satisfy to be stored.
 
     >>> from plait.testing.examples import trades_quotes_news as query
     >>> on_arrival(query, 0), on_arrival(query, 2)
@@ -99,7 +99,7 @@ def on_arrival(query: Query, stream: int) -> tuple[int, ...]:
 
 
 def indexes(query: Query, plan: Node) -> dict[StreamSet, tuple[tuple[int, ...], ...]]:
-    """For each state of the plan, by stream set, the tuples of key classes it is looked up by.
+    """List the indexes of each state of the plan, by stream set, as tuples of key classes.
 
     The root has no state and so no entry; children come before parents, left to right.
 

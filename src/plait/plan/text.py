@@ -1,4 +1,4 @@
-"""The one reader of plans: what a user may give for a plan, as a plan that runs the query.
+"""Read whatever a user gives as a plan, and check that it runs the query.
 
     None                    nothing: the caller's choice, or else one mjoin
     "mjoin"                 one join of all streams, without intermediate states
@@ -35,11 +35,11 @@ _WORD = re.compile(r"\w+")
 _ROUTER = re.compile(r"(\w+)\s*(?:\(([^()]*)\))?")
 
 Given = Plan | str | Mapping[str, object] | None
-"""What a user may give for a plan."""
+"""Everything that a user may give as a plan."""
 
 
 def read_plan(query: Query, given: Given, choose: Callable[[Query], Plan] = mjoin) -> Plan:
-    """The plan that was given, checked against the query; `choose` decides if none was.
+    """Read a plan and check it against the query; `choose` decides if none was given.
 
     >>> from plait.testing.examples import chain
     >>> str(read_plan(chain(3), "((a b) c)")), str(read_plan(chain(3), "Teddies"))
@@ -61,25 +61,25 @@ def read_plan(query: Query, given: Given, choose: Callable[[Query], Plan] = mjoi
         return given
     if isinstance(given, Eddies | Teddies):
         return given
-    raise PlanError(f"a {type(given).__name__} is no plan", remedy=f"give {_EXAMPLE}")
+    raise PlanError(f"a {type(given).__name__} is not a plan", remedy=f"give {_EXAMPLE}")
 
 
 def read_tree(query: Query, given: Given) -> Node:
-    """Like `read_plan`, where only a tree of joins will do.
+    """Read a plan that must be a tree of joins.
 
     >>> from plait.testing.examples import chain
     >>> read_tree(chain(3), "eddies")
     Traceback (most recent call last):
-    plait.errors.PlanError: eddies (lottery) is no tree of joins; give one such as "((a b) c)"
+    plait.errors.PlanError: eddies (lottery) is not a tree of joins; give one such as "((a b) c)"
     """
     plan = read_plan(query, given)
     if not isinstance(plan, Join | Leaf):
-        raise PlanError(f"{plan} is no tree of joins", remedy='give one such as "((a b) c)"')
+        raise PlanError(f"{plan} is not a tree of joins", remedy='give one such as "((a b) c)"')
     return plan
 
 
 def read_router(text: str) -> Routed:
-    """The router that a text names, alone or with its policy, as `str` prints it.
+    """Read the name of a router, alone or with its policy, as `str` prints it.
 
     >>> read_router("teddies (random)") == Teddies(policy="random")
     True
@@ -90,7 +90,8 @@ def read_router(text: str) -> Routed:
     found = _ROUTER.fullmatch(text.strip())
     if found is None:
         raise PlanError(
-            f"{_short(text)!r} names no engine", remedy='write for example "teddies (random)"'
+            f"{_short(text)!r} is not the name of an engine",
+            remedy='write for example "teddies (random)"',
         )
     name, policy = found[1].lower(), found[2]
     return routed(name) if policy is None else routed(name, policy=policy.strip())
@@ -120,7 +121,7 @@ def _from_text(query: Query, given: str) -> Plan:
 
 
 def _plan_in(value: object) -> object:
-    """The plan itself, also in all that `plait explain --json` and `plait plan --json` write."""
+    """Find the plan in JSON, also in what `plait explain --json` and `plait plan --json` write."""
     if isinstance(value, Mapping) and "version" not in value:
         plan = value.get("plan")
         if isinstance(plan, Mapping) and "version" in plan:

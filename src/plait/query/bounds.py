@@ -1,4 +1,4 @@
-"""How far apart in event time the tuples of a result may be: a difference-bound matrix.
+"""Bounds on the event times of a result: a difference-bound matrix.
 
 *Meaning.* `D[i][j]` is the largest allowed `ts_j - ts_i`, in microseconds, inclusive; `None`
 leaves the pair unbounded in that direction. Every window of the papers and of SQL is such a
@@ -38,7 +38,7 @@ class Constraint:
 
 
 def global_window(streams: int, width: int) -> tuple[Constraint, ...]:
-    """All tuples of a result within `width` of each other.
+    """Bound all tuples of a result to lie within `width` of each other.
 
     >>> len(global_window(3, 5))
     6
@@ -47,7 +47,7 @@ def global_window(streams: int, width: int) -> tuple[Constraint, ...]:
 
 
 def stream_windows(widths: Sequence[int]) -> tuple[Constraint, ...]:
-    """A tuple of stream i is joined by tuples at most `widths[i]` younger."""
+    """Bound the partners of a tuple of stream i to at most `widths[i]` later."""
     return tuple(
         Constraint(i, j, width)
         for i, width in enumerate(widths)
@@ -70,7 +70,7 @@ class Bounds:
 
     @property
     def uniform(self) -> int | None:
-        """The width of the global window that these bounds are, if they are one."""
+        """The width of the global window, if the bounds are one."""
         entries = {d for i, row in enumerate(self.matrix) for j, d in enumerate(row) if i != j}
         return entries.pop() if len(entries) == 1 else None
 
@@ -87,7 +87,7 @@ class Bounds:
 
 
 def close(names: Sequence[str], constraints: Sequence[Constraint]) -> Bounds:
-    """The tightest matrix that says the same, or the error that names the culprits."""
+    """Compute the tightest equivalent matrix, or raise the error that names the culprits."""
     if any(c.strict for c in constraints):
         finer = [(c.earlier, c.later, c.micros * 1_000 - c.strict) for c in constraints]
         _refuse_contradiction(names, _shortest(len(names), finer))
@@ -98,7 +98,7 @@ def close(names: Sequence[str], constraints: Sequence[Constraint]) -> Bounds:
 
 
 def _shortest(m: int, edges: Sequence[tuple[int, int, int]]) -> list[list[int | None]]:
-    """The shortest paths between m streams, None where there is none."""
+    """Compute the shortest paths between m streams, None where no path exists."""
     d: list[list[int | None]] = [[0 if i == j else None for j in range(m)] for i in range(m)]
     for earlier, later, length in edges:
         old = d[earlier][later]
@@ -147,7 +147,7 @@ def _refuse_unbounded(names: Sequence[str], d: list[list[int | None]]) -> None:
 
 
 def show(names: Sequence[str], bounds: Bounds) -> str:
-    """One line a person can read.
+    """Write the bounds in one line for people.
 
     >>> show(("a", "b"), Bounds(((0, 5_000_000), (2_000_000, 0))))
     'a - 2 s <= b <= a + 5 s'

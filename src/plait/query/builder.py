@@ -1,4 +1,4 @@
-"""The fluent way to ask: `join(...).time(...).on(...).within(...).select(...)`.
+"""Build a query step by step: `join(...).time(...).on(...).within(...).select(...)`.
 
 A builder is a value: every method returns a new one and leaves the old one as it was, and refuses
 at the call what names something that is not there. `query` is the checked question; the sources
@@ -35,7 +35,7 @@ Source = Any
 
 
 def schema_of(source: Source) -> pa.Schema:
-    """The columns of a source: an Arrow schema, or anything that has one as `.schema`.
+    """Read the columns of a source: an Arrow schema, or anything that has one as `.schema`.
 
     >>> schema_of(pa.table({"k": [1]})).names
     ['k']
@@ -43,7 +43,7 @@ def schema_of(source: Source) -> pa.Schema:
     schema = source if isinstance(source, pa.Schema) else getattr(source, "schema", None)
     if not isinstance(schema, pa.Schema):
         raise SourceError(
-            f"a {type(source).__name__} is no source of rows",
+            f"a {type(source).__name__} is not a source of rows",
             remedy="give an Arrow schema, table, batch or reader",
         )
     return schema
@@ -51,7 +51,7 @@ def schema_of(source: Source) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class JoinBuilder:
-    """A join in the making. Start one with `plait.join`."""
+    """Builds a query. Start with `plait.join`."""
 
     sources: Mapping[str, Source]
     """The sources by stream name, as they were given."""
@@ -65,11 +65,11 @@ class JoinBuilder:
     outputs: tuple[str, ...] = ()
     late_by: Lateness = "own"
     came: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
-    """The delays of watermarks that sources came with, by stream and event-time column."""
+    """The watermark delays of the sources, by stream and event-time column."""
     dialect: Dialect = field(default=PLAIN, repr=False)
-    """How texts are read: in the session's time zone, if there is a session."""
+    """How SQL text is read: with the settings of the session, if there is one."""
     unsaid: Mapping[str, int] = field(default_factory=dict, repr=False)
-    """The delays of streams that came without one and were given none, if it is not 0."""
+    """The delays of streams for which none was given, if not 0."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -129,10 +129,10 @@ class JoinBuilder:
         return replace(self, conditions=self.conditions + spelled)
 
     def _shared(self, condition: str) -> str:
-        """A column that streams have in common, as equalities; another condition as it is."""
+        """Turn the name of a common column into equalities; return other conditions unchanged."""
         if not isinstance(condition, str):
             raise QueryError(
-                f"a {type(condition).__name__} is no condition",
+                f"a {type(condition).__name__} is not a condition",
                 remedy='write it as text: "a.key = b.key", or the name of a common column',
             )
         owners = [n for n in self.names if any(f.name == condition for f in self.fields[n])]
@@ -180,11 +180,11 @@ class JoinBuilder:
 
     @property
     def query(self) -> Query:
-        """The question as a checked value."""
+        """Return the query as a checked value."""
         return self.build()
 
     def build(self) -> Query:
-        """The question as a checked value, or the error that says what is missing."""
+        """Check and return the query, or raise the error that says what is missing."""
         from plait.query.sql import parse_select
         from plait.query.sql.conditions import condition_parts, split
         from plait.query.sql.source import SqlText as Text
@@ -221,7 +221,7 @@ class JoinBuilder:
         return self.came.get(stream, {}).get(column, self.unsaid.get(stream, 0))
 
     def _loose(self) -> Sequence[Stream]:
-        """The streams before all their event-time columns are known."""
+        """Describe the streams before all their event-time columns are known."""
         return [Stream(n, self.fields[n], self.times.get(n, "")) for n in self.names]
 
     def _check_condition(self, condition: str) -> None:

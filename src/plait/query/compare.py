@@ -1,4 +1,4 @@
-"""In what two queries differ, in words."""
+"""Describe in words how two queries differ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plait.query.query import Query
 
 
 def difference(one: Query, other: Query) -> str:
-    """What one query has and the other has not, part by part; empty if they ask the same.
+    """List the differences between two queries, part by part; empty if they are equal.
 
     >>> from plait.testing.examples import keyed
     >>> print(difference(keyed("x", "x"), keyed("x", "x", width=5_000_000)))

@@ -1,4 +1,4 @@
-"""Constants of expressions as plain data.
+"""Write constants of expressions as plain data, and read them.
 
 What JSON has a value for is that value; every other constant is an object that names its kind.
 
@@ -23,7 +23,7 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def constant_to_data(value: object) -> object:
-    """A constant in the types of JSON."""
+    """Write a constant in the types of JSON."""
     if value is None or type(value) in (bool, int, str):
         return value
     if type(value) is float and math.isfinite(value):
@@ -40,7 +40,7 @@ def constant_to_data(value: object) -> object:
 
 
 def constant_from_data(data: object, path: str) -> object:
-    """The constant in what `constant_to_data` returned.
+    """Read what `constant_to_data` wrote.
 
     >>> constant_from_data({"date": "2024-02-30"}, "$.literal")
     Traceback (most recent call last):
@@ -107,4 +107,4 @@ _KINDS: dict[str, tuple[type, Callable[..., object], Callable[[object], object]]
     ),
     "duration": (dt.timedelta, lambda value: value // _MICROSECOND, _length),
 }
-"""Constants that JSON has no value for: their class, and how they are written and read."""
+"""Constants without a JSON value: their class, and how they are written and read."""

@@ -1,4 +1,4 @@
-"""What the meaning of SQL depends on beside its text: on Spark, settings of the session.
+"""Settings that the meaning of SQL depends on beside its text: on Spark, those of the session.
 
 On Spark, Spark's answer is the answer. A TIMESTAMP there is an instant that is read and written in
 the session's time zone; a query that is not on Spark has no session, and its TIMESTAMP has no zone.
@@ -17,7 +17,7 @@ _OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<m
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a text of SQL is to be read.
+    """How to read SQL text.
 
     `zone` is the session's time zone, None where there is no session. `instants` says whether the
     type TIMESTAMP means instants (`spark.sql.timestampType`), and `ansi` whether a number that does
@@ -44,7 +44,7 @@ PLAIN = Dialect()
 
 
 def zone_named(name: str) -> str:
-    """A time zone under the name that Arrow knows it by.
+    """Return a time zone by the name that Arrow knows.
 
     >>> zone_named("Europe/Berlin"), zone_named("GMT+2"), zone_named("Z"), zone_named("-03:30")
     ('Europe/Berlin', '+02:00', 'UTC', '-03:30')

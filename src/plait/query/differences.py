@@ -40,7 +40,7 @@ class Difference:
 
 
 def differences(condition: Expr) -> tuple[Difference, ...]:
-    """What the condition says about the distance of two columns; empty if it says anything else.
+    """Read a condition as bounds on the difference of two columns; empty if it is anything else.
 
     >>> import pyarrow as pa
     >>> five = Literal(dt.timedelta(seconds=5), pa.duration("us"))
@@ -67,7 +67,7 @@ _Linear = tuple[dict[Column, int], int]
 
 
 def _linear(expr: Expr) -> _Linear | None:
-    """The expression as a sum of columns and microseconds, if it is one."""
+    """Read an expression as a sum of columns and microseconds, if it is one."""
     match expr:
         case Column():
             return {expr: 1}, 0
@@ -90,7 +90,7 @@ def _plus(a: _Linear, b: _Linear, sign: int) -> _Linear:
 
 
 def _bounds(op: str, difference: _Linear) -> tuple[Difference, ...]:
-    """`difference op 0` as bounds."""
+    """Turn `difference op 0` into bounds."""
     columns, constant = difference
     if sorted(columns.values()) != [-1, 1]:
         return ()
@@ -104,7 +104,7 @@ def _bounds(op: str, difference: _Linear) -> tuple[Difference, ...]:
 
 
 def constraints(condition: Expr, streams: Sequence[Stream]) -> tuple[Constraint, ...]:
-    """The bounds on event times that follow from a condition."""
+    """Derive the bounds on event times from a condition."""
     return tuple(
         Constraint(
             stream_index(streams, d.earlier.stream),
@@ -120,7 +120,7 @@ def constraints(condition: Expr, streams: Sequence[Stream]) -> tuple[Constraint,
 
 
 def kept(condition: Expr, streams: Sequence[Stream]) -> tuple[Expr, ...]:
-    """What must still be evaluated of a condition that has constraints, beside these.
+    """Return what must still be evaluated of a condition beside its constraints.
 
     Plain `a.ts = b.ts` is a join predicate too. Of nanoseconds every comparison is kept, in the
     form `later <= earlier + length`: a difference of two times would be one of microseconds. Every
@@ -139,7 +139,7 @@ def kept(condition: Expr, streams: Sequence[Stream]) -> tuple[Expr, ...]:
 
 
 def exactly(windows: Sequence[Constraint], streams: Sequence[Stream]) -> list[Expr]:
-    """What must be evaluated beside windows: the same bounds, where a time counts nanoseconds."""
+    """Return the conditions to evaluate beside windows, where a time has nanoseconds."""
     found: list[Expr] = []
     for window in windows:
         earlier, later = (
@@ -156,7 +156,7 @@ def _shifted(column: Column, micros: int) -> Expr:
 
 
 def _fine(difference: Difference, streams: Sequence[Stream]) -> bool:
-    """Whether one of the columns counts nanoseconds."""
+    """Whether one of the columns has nanoseconds."""
     columns = (difference.earlier, difference.later)
     types = [streams[stream_index(streams, c.stream)].type_of(c.name) for c in columns]
     return any(pt.is_timestamp(t) and t.unit == "ns" for t in types)

@@ -1,4 +1,4 @@
-"""Lengths of time as people write them, in microseconds.
+"""Parse durations as people write them, in microseconds.
 
 >>> micros("10 seconds"), micros("1.5 min"), micros("250ms")
 (10000000, 90000000, 250000)
@@ -36,13 +36,13 @@ LONGEST = 100 * 365 * 86_400_000_000
 
 
 def unit_micros(unit: str) -> int | None:
-    """Microseconds in one `unit`, singular or plural, or None if there is no such unit."""
+    """Return the microseconds of one `unit`, singular or plural, or None for an unknown unit."""
     lower = unit.lower()
     return _UNITS.get(lower) or _UNITS.get(lower.removesuffix("s"))
 
 
 def micros(duration: Duration, *, what: str = "duration") -> int:
-    """The duration in microseconds; `what` names it in errors. May be negative."""
+    """Convert a duration to microseconds; `what` names it in errors. May be negative."""
     if isinstance(duration, dt.timedelta):
         total = duration // dt.timedelta(microseconds=1)
     elif isinstance(duration, str):
@@ -57,7 +57,7 @@ def micros(duration: Duration, *, what: str = "duration") -> int:
 
 
 def positive(duration: Duration, *, what: str = "window") -> int:
-    """The length of a window in microseconds; it must be longer than nothing.
+    """Convert the length of a window to microseconds; it must be positive.
 
     >>> positive("10 s")
     10000000
@@ -65,7 +65,7 @@ def positive(duration: Duration, *, what: str = "window") -> int:
     total = micros(duration, what=what)
     if total <= 0:
         raise WindowError(
-            f"{what} is {str(duration)!r}: a window must be longer than nothing",
+            f"{what} is {str(duration)!r}: a window must be longer than 0",
             remedy="write for example '10 seconds'",
         )
     return total
@@ -89,7 +89,7 @@ def _parse(text: str, what: str) -> int:
 
 
 def show_micros(duration: int) -> str:
-    """A duration as short as it can be said exactly.
+    """Write a duration as short as is exact.
 
     >>> show_micros(10_000_000), show_micros(1_500_000), show_micros(-90_000_000), show_micros(0)
     ('10 s', '1500 ms', '-90 s', '0 s')

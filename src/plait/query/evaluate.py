@@ -1,4 +1,4 @@
-"""What an expression means: its type, and its values on Arrow columns.
+"""Evaluate expressions: their types, and their values on Arrow columns.
 
 *Correct output.* Spark SQL's value where there is one, null where Spark would fail on the row
 (`plait.query.expr` says why). Truth is three-valued: AND, OR and NOT are Kleene's.
@@ -30,7 +30,7 @@ from plait.query.values.unify import unify
 
 
 def type_of(expr: Expr, lookup: Callable[[Column], pa.DataType]) -> pa.DataType:
-    """The type of the expression's values, or the TypeMismatch that names what does not fit.
+    """Return the type of an expression, or raise the TypeMismatch that names what does not fit.
 
     >>> type_of(Call("div", (Column("t", "n"), Literal(2, pa.int64()))), lambda c: pa.int32())
     DataType(double)
@@ -41,7 +41,7 @@ def type_of(expr: Expr, lookup: Callable[[Column], pa.DataType]) -> pa.DataType:
 
 
 def evaluate(expr: Expr, columns: Callable[[Column], pa.Array], length: int) -> pa.Array:
-    """The expression's value in each of `length` rows.
+    """Compute an expression in each of `length` rows.
 
     >>> double = Call("mul", (Column("t", "n"), Literal(2, pa.int64())))
     >>> evaluate(double, lambda column: pa.array([1, None, 3]), 3).to_pylist()
@@ -86,7 +86,7 @@ def _value(expr: Expr, columns: Callable[[Column], pa.Array]) -> Value:
 
 
 def _check_computable(call: Call, values: Sequence[Value]) -> None:
-    """Refuse to compute with what is only carried, apart from its fields and its absence."""
+    """Refuse to compute with a column that is only carried, except for its fields and IS NULL."""
     if call.op not in ("field", "is_null"):
         for operand, value in zip(call.args, values, strict=True):
             check_computable(operand, value.type)
@@ -166,7 +166,7 @@ def _case(values: Sequence[Value]) -> Value:
 
 
 def _field(value: Value, name: Value) -> Value:
-    """A field of a struct, null where the struct is."""
+    """Read a field of a struct, null where the struct is null."""
     field = name.as_py() if isinstance(name, pa.Scalar) else name[0].as_py()
     if not pt.is_struct(value.type) or value.type.get_field_index(field) < 0:
         raise Unfit(f"only a struct with a field {field!r} has one")

@@ -1,4 +1,4 @@
-"""Expressions over a result row: values that residual conditions and SELECT lists are made of.
+"""Expressions over a result row, for residual conditions and SELECT lists.
 
 An expression is total: where SQL would fail on a row (division by zero, an integer that
 overflows, a cast that has no value) it is null. A condition is evaluated as early as its inputs
@@ -61,7 +61,7 @@ class Literal:
 
 
 def _constant(value: object) -> tuple[str, pa.DataType]:
-    """A constant as SQL writes it, and the type that it has when it is read."""
+    """Write a constant as SQL does, with the type that it has when it is read."""
     match value:
         case None:
             return "NULL", pa.null()
@@ -186,7 +186,7 @@ def _text(call: Call) -> str:
 
 
 def columns_of(expr: Expr) -> Iterator[Column]:
-    """Every column the expression reads, in order of appearance, repeated ones too.
+    """List every column that the expression reads, in order of appearance, with repetitions.
 
     >>> [str(c) for c in columns_of(Call("add", (Column("a", "x"), Column("b", "y"))))]
     ['a.x', 'b.y']
@@ -204,12 +204,12 @@ def columns_of(expr: Expr) -> Iterator[Column]:
 
 
 def streams_of(expr: Expr) -> frozenset[str]:
-    """The streams whose tuples the expression needs."""
+    """List the streams whose tuples the expression needs."""
     return frozenset(column.stream for column in columns_of(expr))
 
 
 def conjuncts(expr: Expr) -> Iterator[Expr]:
-    """The conditions that AND ties together, apart.
+    """Split a condition at AND.
 
     >>> yes = Literal(True, pa.bool_())
     >>> len(list(conjuncts(Call("and", (yes, Call("and", (yes, yes)))))))

@@ -45,7 +45,7 @@ class KeyClass:
 
 @dataclass(frozen=True, slots=True)
 class JoinGraph:
-    """Key classes, and who shares them."""
+    """Key classes, and the streams that share them."""
 
     size: int
     classes: tuple[KeyClass, ...]
@@ -55,7 +55,7 @@ class JoinGraph:
         return tuple(k for k, c in enumerate(self.classes) if c.columns[stream])
 
     def shared(self, left: Iterable[int], right: Iterable[int]) -> tuple[int, ...]:
-        """The classes that tie a set of streams to another one."""
+        """List the classes that two sets of streams share."""
         a, b = frozenset(left), frozenset(right)
         return tuple(k for k, c in enumerate(self.classes) if c.streams & a and c.streams & b)
 
@@ -65,11 +65,11 @@ class JoinGraph:
         return frozenset().union(*others) - {stream}
 
     def connected(self, streams: Iterable[int]) -> bool:
-        """Whether the streams hang together by the classes they share among themselves."""
+        """Whether the streams are connected by the classes that they share among themselves."""
         return len(self.components(streams)) <= 1
 
     def components(self, streams: Iterable[int]) -> tuple[frozenset[int], ...]:
-        """The streams in groups that hang together, each ordered by its lowest index."""
+        """Divide the streams into connected components, in the order of their lowest index."""
         left = set(streams)
         groups = []
         while left:
@@ -86,7 +86,7 @@ class JoinGraph:
 
 @lru_cache(maxsize=256)
 def join_graph(streams: tuple[Stream, ...], equalities: tuple[Equality, ...]) -> JoinGraph:
-    """The graph of the equalities, or the error that names what is wrong with it."""
+    """Build the graph of the equalities, or raise the error that names what is wrong with it."""
     members: list[set[Column]] = []
     for e in equalities:
         touching = [group for group in members if e.left in group or e.right in group]
@@ -102,7 +102,7 @@ def join_graph(streams: tuple[Stream, ...], equalities: tuple[Equality, ...]) ->
 
 
 def check_connected(streams: Sequence[Stream], graph: JoinGraph) -> None:
-    """Refuse streams that no key ties to the others."""
+    """Refuse streams that share no key with the others."""
     groups = graph.components(range(len(streams)))
     if len(groups) > 1:
         first, second = ([streams[i].name for i in sorted(g)] for g in groups[:2])

@@ -1,4 +1,4 @@
-"""Which types can be equal to which, and the common type they are compared in.
+"""Decide which types can be equal, and in which common type they are compared.
 
 Equality must be transitive within a key class, or the answer would depend on the join order. So
 types are compared within one family only, in a common type that holds every value of each member
@@ -28,7 +28,7 @@ def plain(type_: pa.DataType) -> pa.DataType:
 
 
 def unreadable(name: str) -> pa.DataType:
-    """The type of a column that is there, but that no query can read; `name` says what it is.
+    """Make the type of a column that no query can read; `name` is its type in Spark.
 
     >>> is_unreadable(unreadable("map<string,int>")), is_unreadable(pa.string())
     (True, False)
@@ -37,12 +37,12 @@ def unreadable(name: str) -> pa.DataType:
 
 
 def is_unreadable(type_: pa.DataType) -> bool:
-    """Whether a column of this type can only be left alone."""
+    """Whether no query can read a column of this type."""
     return isinstance(type_, pa.OpaqueType) and type_.vendor_name == _UNREADABLE
 
 
 def carried(type_: pa.DataType, name: str) -> pa.DataType:
-    """The type of a column that results may have, but that no key and no condition can read.
+    """Make the type of a column that results may have, but that no key and no condition can read.
 
     Spark compares its values by other rules than Plait; `name` is what Spark calls it, and `type_`
     how the values are stored.
@@ -54,7 +54,7 @@ def carried(type_: pa.DataType, name: str) -> pa.DataType:
 
 
 def name_of_carried(type_: pa.DataType) -> str | None:
-    """What Spark calls the first type that is only carried, at any depth; None if there is none."""
+    """Return Spark's name of the first type that is only carried, at any depth, or None."""
     if isinstance(type_, pa.OpaqueType) and type_.vendor_name == _CARRIED:
         return str(type_.type_name)
     if pt.is_nested(type_):
@@ -64,7 +64,7 @@ def name_of_carried(type_: pa.DataType) -> str | None:
 
 
 def stored(type_: pa.DataType) -> pa.DataType:
-    """The type in which values are stored: what is only carried looks like any other value.
+    """Return the type in which values are stored, also those that are only carried.
 
     >>> stored(pa.list_(carried(pa.string(), "char(5)")))
     ListType(list<item: string>)
@@ -79,7 +79,7 @@ def stored(type_: pa.DataType) -> pa.DataType:
 
 
 def common_type(types: Sequence[pa.DataType]) -> pa.DataType | None:
-    """The type in which values of all `types` can be compared exactly, or None if there is none.
+    """Return the type in which values of all `types` can be compared exactly, or None.
 
     >>> common_type([pa.int32(), pa.int64()]), common_type([pa.int64(), pa.string()])
     (DataType(int64), None)

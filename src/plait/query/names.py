@@ -1,4 +1,4 @@
-"""Names of streams and columns inside a text, so that the text means one thing only.
+"""Quote names of streams and columns, so that a text has one meaning only.
 
 A name that is a plain word is written as it is. Every other one (with spaces, dots, quotes or
 operators in it, empty, or with letters that only look like those of the Latin alphabet) stands in
@@ -16,7 +16,7 @@ _TOKEN = re.compile(r"`(?:[^`]|``)*`|[()]|[^\s(),`]+|`")
 
 
 def quoted(name: str) -> str:
-    """The name as it stands in a text.
+    """Write a name in a text.
 
     >>> quoted("price"), quoted("x + a.y"), quoted("a`b"), quoted("")
     ('price', '`x + a.y`', '`a``b`', '``')
@@ -25,7 +25,7 @@ def quoted(name: str) -> str:
 
 
 def unquoted(token: str) -> str:
-    """The name that a token of `tokens` stands for.
+    """Read the name from a token of `tokens`.
 
     >>> unquoted("price"), unquoted("`a``b`")
     ('price', 'a`b')
@@ -35,7 +35,7 @@ def unquoted(token: str) -> str:
 
 
 def tokens(text: str) -> list[str]:
-    """Names and parentheses, in the order of a text; commas and spaces part names.
+    """Split a text into names and parentheses; commas and spaces separate names.
 
     >>> tokens("((a `b c`), d)")
     ['(', '(', 'a', '`b c`', ')', 'd', ')']
@@ -44,7 +44,7 @@ def tokens(text: str) -> list[str]:
 
 
 def bare(text: str) -> str:
-    """A text as it was before names were quoted.
+    """Write a text as it was before names were quoted.
 
     >>> bare("a.`x y` > 1")
     'a.x y > 1'

@@ -34,7 +34,7 @@ from plait.query.names import quoted
 from plait.query.values.forms import is_number
 
 NEVER_LATE = 2**61
-"""The delay of a stream without a watermark: none of its rows is late, so what waits for it stays.
+"""The delay of a stream without a watermark: none of its rows is late, so rows that wait stay.
 
 It is a number, so that queries and checkpoints have one form, but nothing is counted with it: see
 `Stream.unlimited`.
@@ -79,7 +79,7 @@ class Stream:
 
     @property
     def lag(self) -> int:
-        """How far rows are expected to be behind, for estimates; 0 if nobody said."""
+        """The expected delay of rows, for estimates; 0 if unknown."""
         return 0 if self.unlimited else self.delay
 
     @property
@@ -159,7 +159,7 @@ class Query:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the results; columns that came encoded are plain."""
+        """The schema of the results, without encodings."""
         return pa.schema([(o.name, plain(type_of(o.expr, self.type_of))) for o in self.select])
 
     def type_of(self, column: Column) -> pa.DataType:
@@ -189,7 +189,7 @@ class Query:
 
 
 def stream_index(streams: Sequence[Stream], name: str) -> int:
-    """The index of the stream called `name`, or UnknownStream."""
+    """Find the index of the stream called `name`, or raise UnknownStream."""
     for i, s in enumerate(streams):
         if s.name == name:
             return i
@@ -199,7 +199,7 @@ def stream_index(streams: Sequence[Stream], name: str) -> int:
 
 
 def resolve(streams: Sequence[Stream], name: str, stream: str | None = None) -> Column:
-    """The attribute meant by `name`, or by `stream.name`.
+    """Find the attribute meant by `name`, or by `stream.name`.
 
     A bare name is resolved when exactly one stream has such a column.
     """
@@ -227,7 +227,7 @@ def make_query(
     *,
     theta: bool = False,
 ) -> Query:
-    """The query in canonical form, checked.
+    """Make a checked query in canonical form.
 
     `conditions` are ANDed; an equality between attributes of two streams becomes a join
     predicate, everything else a residual condition. An empty `select` means every column of every
@@ -265,12 +265,12 @@ def make_query(
 
 
 def _stored(stream: Stream) -> Stream:
-    """The stream with plain types for what is only carried: the checks that need more are done."""
+    """Return the stream with storage types for columns that are only carried, after all checks."""
     return replace(stream, fields=tuple(Field(f.name, stored(f.type)) for f in stream.fields))
 
 
 def check_lateness(rule: str) -> None:
-    """Refuse what is no rule by which rows are late."""
+    """Refuse an unknown rule for late rows."""
     if rule not in get_args(Lateness):
         raise WindowError(
             f"there is no rule {rule!r} by which rows are late",
@@ -318,7 +318,7 @@ def check_time_column(stream: str, fields: Sequence[Field], time: str) -> None:
 
 
 def _check_zones(streams: Sequence[Stream]) -> None:
-    """Refuse event times with a zone beside those without: nobody knows how far apart they are."""
+    """Refuse event times with a zone beside those without: their distance is undefined."""
     columns = {s.type_of(s.time).tz is not None: Column(s.name, s.time) for s in reversed(streams)}
     if len(columns) > 1:
         raise TimeColumnError(
@@ -356,7 +356,7 @@ def _check_joined(
 def _between(
     streams: tuple[Stream, ...], equalities: tuple[Equality, ...], residuals: Sequence[Expr]
 ) -> Expr | None:
-    """A condition between streams that no key ties together, if there is one."""
+    """Find a condition between streams that share no key."""
     tied = {frozenset({s.name}) for s in streams}
     for e in equalities:
         met = [group for group in tied if {e.left.stream, e.right.stream} & group]
@@ -370,7 +370,7 @@ def _check_columns(streams: Sequence[Stream], expr: Expr) -> None:
 
 
 def as_equality(streams: Sequence[Stream], expr: Expr) -> Equality | None:
-    """The join predicate that a condition is, or None if it is another kind of condition."""
+    """Read a condition as a join predicate, or return None."""
     match expr:
         case Call("eq", (Column() as a, Column() as b)) if a.stream != b.stream:
             left, right = sorted((a, b), key=lambda c: stream_index(streams, c.stream))
@@ -386,7 +386,7 @@ def as_equality(streams: Sequence[Stream], expr: Expr) -> Equality | None:
 
 
 def _no_key(left: Column, right: Column, types: Sequence[pa.DataType]) -> TypeMismatch:
-    """Why two columns cannot be a join key."""
+    """Explain why two columns cannot be a join key."""
     said = f"{left} is {types[0]} and {right} is {types[1]}"
     if nested := next((t for t in types if pt.is_nested(t)), None):
         return TypeMismatch(
@@ -455,7 +455,7 @@ def _check_select(query: Query) -> None:
 
 
 def narrowed(query: Query) -> Query:
-    """The same query over streams with only the columns that it reads.
+    """Restrict the streams to the columns that the query reads.
 
     >>> from plait.testing.examples import trades_quotes_news
     >>> [len(s.fields) for s in narrowed(trades_quotes_news).streams]

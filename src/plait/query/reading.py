@@ -10,7 +10,7 @@ from plait.errors import PlaitError, did_you_mean
 
 
 class Reader:
-    """Takes plain data apart; what is not as it must be is refused with `error`.
+    """Reads plain data; raises `error` for data that is not valid.
 
     >>> from plait.errors import QueryError
     >>> Reader(QueryError).whole({"delay": True}["delay"], "$.delay")

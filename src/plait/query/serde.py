@@ -1,4 +1,4 @@
-"""Queries as plain data, to keep a question beside what it was asked of.
+"""Write queries as plain data, and read them.
 
     {
       "version": 1,
@@ -55,7 +55,7 @@ _READ = Reader(QueryError)
 
 
 def query_to_dict(query: Query) -> dict[str, object]:
-    """The query with its version, in the types of JSON.
+    """Write a query with its version, in the types of JSON.
 
     >>> from plait.testing.examples import trades_quotes_news as query
     >>> query_to_dict(query)["equalities"][0]
@@ -76,7 +76,7 @@ def query_to_dict(query: Query) -> dict[str, object]:
 
 
 def query_from_dict(data: object, *, theta: bool = False) -> Query:
-    """The query in what `query_to_dict` returned; `theta` as for `make_query`.
+    """Read what `query_to_dict` wrote; `theta` as for `make_query`.
 
     >>> from plait.testing.examples import trades_quotes_news as query
     >>> query_from_dict(query_to_dict(query)) == query

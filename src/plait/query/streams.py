@@ -1,4 +1,4 @@
-"""Streams from what is known of them: their columns, event-time column and watermark delay."""
+"""Find the columns, event-time column and watermark delay of each stream."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fields_of(columns: pa.Schema | Sequence[Field]) -> tuple[Field, ...]:
 
 
 def check_names(given: Iterable[str], known: Sequence[str]) -> None:
-    """Refuse a name that is no stream."""
+    """Refuse a name that is not a stream."""
     for name in given:
         if name not in known:
             raise UnknownStream(f"there is no stream {name!r}", remedy=did_you_mean(name, known))
@@ -61,7 +61,7 @@ def idle_of(names: Sequence[str], idle: Duration | Mapping[str, Duration] | None
 def ahead_of(
     names: Sequence[str], ahead: Duration | Mapping[str, Duration] | None
 ) -> dict[str, int]:
-    """How far rows of a stream may be ahead of the clock, where that is bounded: microseconds.
+    """The microseconds that rows of a stream may be ahead of the clock, where that is bounded.
 
     >>> ahead_of(["a", "b"], "1 hour")
     {'a': 3600000000, 'b': 3600000000}

@@ -1,4 +1,4 @@
-"""Arrow types as plain data: by name where the name says all, else with Arrow's own encoding.
+"""Write Arrow types as plain data: by name where that is complete, else in Arrow's encoding.
 
 >>> type_to_data(pa.timestamp("us", "Europe/Berlin"))
 'timestamp[us, tz=Europe/Berlin]'
@@ -45,7 +45,7 @@ _DECIMALS = {
 
 
 def type_to_data(type_: pa.DataType) -> object:
-    """A type in the types of JSON."""
+    """Write a type in the types of JSON."""
     name = str(type_)
     if _by_name(name) == type_:
         return name
@@ -54,7 +54,7 @@ def type_to_data(type_: pa.DataType) -> object:
 
 
 def type_from_data(data: object, path: str) -> pa.DataType:
-    """The type in what `type_to_data` returned.
+    """Read what `type_to_data` wrote.
 
     >>> type_from_data("decimal128(10, 2)", "$")
     Decimal128Type(decimal128(10, 2))

@@ -126,7 +126,7 @@ BAD: list[tuple[Any, str, str, type[Exception], str]] = [
     (OTHER, "teleport", "any", MigrationError, "no migration strategy 'teleport'"),
     (OTHER, "moving-stat", "any", MigrationError, "did you mean 'moving-state'"),
     (OTHER, "auto", "size", MigrationError, "cannot be ordered by 'size'"),
-    ("(a b c)", "auto", "any", MigrationError, "a str is no plan"),
+    ("(a b c)", "auto", "any", MigrationError, "a str is not a plan"),
     (mjoin(clique(4)), "auto", "any", PlanError, "'d'"),
     (Eddies(), "parallel-track", "any", MigrationError, "cannot run beside another plan"),
 ]

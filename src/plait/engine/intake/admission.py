@@ -1,4 +1,4 @@
-"""Which rows of a stream can be in a result, as far as they tell by themselves.
+"""Decide which rows of a stream can be in a result, from each row alone.
 
 The one place that decides it, whoever hosts an engine. A row has one fate, the first of these:
 
@@ -35,12 +35,12 @@ NO_TIME = "no event time"
 AHEAD = "ahead of the clock"
 NULL_KEY = "null key"
 LATE = "late"
-"""Why a row is set aside, in words. Rows that are filtered are counted and not kept."""
+"""The reasons for which rows are set aside. Filtered rows are counted and not kept."""
 
 
 @dataclass(frozen=True, slots=True)
-class SortedOut:
-    """The rows of a batch: those that may be in a result, and what became of the others."""
+class SortedRows:
+    """The rows of a batch that may be in a result, and what became of the others."""
 
     rows: pa.RecordBatch
     newest: int
@@ -52,7 +52,7 @@ class SortedOut:
 
 
 def are_late(times: npt.NDArray[np.int64], watermark: int) -> npt.NDArray[np.bool_] | None:
-    """Which rows are older than the watermark of their stream; None if none is.
+    """Mark the rows older than the watermark of their stream; None if there are no such rows.
 
     >>> are_late(np.array([5, 7, 9]), 7), are_late(np.array([7, 9]), 7)
     (array([ True, False, False]), None)
@@ -76,8 +76,8 @@ class Admission:
             for k in graph.classes_of(stream)
         ]
 
-    def sort_out(self, rows: pa.RecordBatch, clock: int | None = None) -> SortedOut:
-        """The rows that may be in a result, and the others.
+    def sort_out(self, rows: pa.RecordBatch, clock: int | None = None) -> SortedRows:
+        """Separate the rows that may be in a result from the others.
 
         `clock` is the time of the batch in microseconds; without it no row is ahead.
         """
@@ -101,10 +101,10 @@ class Admission:
             for name in columns[1:]:
                 same = same_keys(rows.column(columns[0]), rows.column(name), type_)
                 rows = _chosen(rows, pa.array(same))
-        return SortedOut(rows, newest, no_time, ahead, no_key, filtered + before - rows.num_rows)
+        return SortedRows(rows, newest, no_time, ahead, no_key, filtered + before - rows.num_rows)
 
     def _keyed(self, rows: pa.RecordBatch) -> pa.Array | None:
-        """Whether each row has all its keys; None if all have."""
+        """Mark the rows that have all their keys; None if all rows do."""
         valid: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
         for type_, columns in self._keys:
             for name in columns:

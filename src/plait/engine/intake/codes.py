@@ -42,7 +42,7 @@ class CodeBook:
         self._interner = Interner(hash_bits, memory, tuning, seed) if interned else None
 
     def encode(self, values: pa.Array) -> tuple[Ints, Bytes | None]:
-        """Codes, and one byte per value that is 0 where it is null (None if nothing is).
+        """Return codes, and one byte per value that is 0 where it is null (None without nulls).
 
         A value that does not fit the common type (a timestamp beyond the range of nanoseconds)
         equals nothing there, like null.
@@ -65,20 +65,20 @@ class CodeBook:
 
     @property
     def crowded(self) -> bool:
-        """Whether many codes may have gone out of use."""
+        """Whether many codes may be unused."""
         return self._interner is not None and self._interner.crowded
 
     def forget(self, in_use: Iterable[Ints]) -> None:
-        """Give back the memory of values whose codes are not in use."""
+        """Free the memory of values whose codes are not in use."""
         if self._interner is not None:
             self._interner.forget(in_use)
 
     def to_state(self) -> Saved:
-        """The interned values, if values are interned."""
+        """Describe the interned values, if values are interned."""
         return {} if self._interner is None else self._interner.to_state()
 
     def set_state(self, saved: Saved) -> None:
-        """Know the values that another one knew."""
+        """Take over the values of another code book."""
         if self._interner is not None:
             self._interner.set_state(saved)
 
@@ -89,7 +89,7 @@ class CodeBook:
 
 
 def stored_type(type_: pa.DataType) -> pa.DataType:
-    """The type that values are kept in: without dictionary, run-end or view encoding."""
+    """The type in which values are stored: without dictionary, run-end or view encoding."""
     type_ = plain(type_)
     if pt.is_string_view(type_):
         return pa.string()
@@ -97,7 +97,7 @@ def stored_type(type_: pa.DataType) -> pa.DataType:
 
 
 def plain_array(values: pa.Array) -> pa.Array:
-    """The values without dictionary, run-end or view encoding."""
+    """Decode dictionary, run-end and view encodings."""
     type_ = stored_type(values.type)
     if pt.is_run_end_encoded(values.type):
         values = pc.run_end_decode(values)
@@ -114,7 +114,7 @@ def _cast_or_null(values: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def comparable(values: pa.Array, type_: pa.DataType) -> npt.NDArray[np.bool_] | None:
-    """Which values can equal something in the type of their key class; None if all can.
+    """Mark the values that can equal something in the type of their key class; None if all can.
 
     Null equals nothing, nor does a value that does not fit that type.
     """
@@ -125,7 +125,7 @@ def comparable(values: pa.Array, type_: pa.DataType) -> npt.NDArray[np.bool_] | 
 
 
 def same_keys(left: pa.Array, right: pa.Array, type_: pa.DataType) -> npt.NDArray[np.bool_]:
-    """Where two columns of a key class agree; both have values only."""
+    """Mark where two columns of a key class agree; neither has nulls."""
     left, right = (
         values if values.type == type_ else _cast_or_null(values, type_)
         for values in (plain_array(left), plain_array(right))
@@ -146,9 +146,9 @@ def _bits(values: pa.Array) -> Ints:
 
 
 def hash_values(values: pa.Array, type_: pa.DataType, seed: int | None) -> npt.NDArray[np.uint64]:
-    """A hash of each value of a key class, the same wherever and whenever it is computed.
+    """Hash each value of a key class, the same on every machine and in every run.
 
-    Without a seed it is the hash of checkpoints that were begun before there were seeds.
+    Without a seed it is the hash of checkpoints from before there were seeds.
     """
     values = plain_array(values)
     if values.type != type_:

@@ -1,4 +1,4 @@
-"""From Arrow rows to what the engine joins: sorted times, key codes and payload columns.
+"""Turn Arrow rows into what the engine joins: sorted times, key codes and payload columns.
 
 Rows that can never be in a result are set aside, each kind counted: `plait.engine.intake.admission`
 says which they are and in which order that is decided. What is left is sorted by time; rows within
@@ -33,9 +33,9 @@ class Arrivals:
     codes: dict[int, Ints]
     payload: dict[str, pa.Array]
     whole: Arrivals | None = None
-    """What these are a part of: its codes are in use as long as any part of it is to come."""
+    """The arrivals that these are a part of, whose codes stay in use until all parts are stored."""
     flags: Ints | None = None
-    """For each tuple the move by which it is flagged, 0 for none; None if none is."""
+    """For each tuple, the move by which it is flagged, 0 for none; None without flags."""
 
     def __len__(self) -> int:
         return len(self.times)
@@ -55,7 +55,7 @@ class Arrivals:
 
 @dataclass(slots=True)
 class Admitted:
-    """What became of a batch of rows."""
+    """The outcome of admitting a batch of rows."""
 
     arrivals: Arrivals
     rows: int
@@ -66,7 +66,7 @@ class Admitted:
     filtered: int
     late: pa.RecordBatch | None
     is_late: npt.NDArray[np.bool_] | None
-    """For each row that could be in a result, whether it is late; None if none is."""
+    """For each row that could be in a result, whether it is late; None without late rows."""
 
 
 class Ingest:
@@ -87,7 +87,7 @@ class Ingest:
         flags: Ints | None = None,
         clock: int | None = None,
     ) -> Admitted:
-        """Sort out one batch of rows; if rows are flagged, all of them can be in a result."""
+        """Admit one batch of rows; if rows are flagged, all of them can be in a result."""
         rows = conformed(self._stream, rows)
         total, late = rows.num_rows, None
         found = self._admission.sort_out(rows, clock)
@@ -113,14 +113,14 @@ class Ingest:
         )
 
     def encoded(self, rows: pa.RecordBatch) -> Arrivals:
-        """Rows that can all be in a result, in the order in which they stand."""
+        """Encode rows that can all be in a result, in their order."""
         codes = {k: self._books[k].encode(rows.column(name))[0] for k, name in self._keys.items()}
         payload = {name: rows.column(name) for name in self.payload}
         return Arrivals(event_times(rows.column(self._stream.time)), codes, payload)
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of rows that are set aside: those of the stream, plainly encoded."""
+        """The columns of rows that are set aside: those of the stream, decoded."""
         return pa.schema([(f.name, stored_type(f.type)) for f in self._stream.fields])
 
     def _sorted(self, arrivals: Arrivals, flags: Ints | None) -> Arrivals:
@@ -136,7 +136,7 @@ class Ingest:
 
 
 def conformed(stream: Stream, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns that a stream has, plainly encoded; refused if one is missing or of another type.
+    """Select and decode the columns of a stream; refuse missing columns and other types.
 
     >>> from plait.testing.examples import clique
     >>> conformed(clique(2).streams[0], pa.record_batch({"k": [1]}))
@@ -164,7 +164,7 @@ def conformed(stream: Stream, rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def payload_columns(query: Query, stream: int) -> tuple[str, ...]:
-    """The columns of a stream that results or conditions over several streams read."""
+    """List the columns of a stream that results or conditions over several streams read."""
     name = query.streams[stream].name
     arrival = set(on_arrival(query, stream))
     readers = [o.expr for o in query.select]
@@ -174,14 +174,14 @@ def payload_columns(query: Query, stream: int) -> tuple[str, ...]:
 
 
 def derived_from_time(query: Query, column: Column) -> bool:
-    """Whether a column is the event time itself, which every window has anyway."""
+    """Whether a column is the event time itself, which every window has."""
     stream = query.streams[query.index(column.stream)]
     type_ = stream.type_of(column.name)
     return column.name == stream.time and pt.is_timestamp(type_) and type_.unit == "us"
 
 
 def derived_from_key(query: Query, column: Column) -> int | None:
-    """The key class whose code is the value of this column, if the codes are integers."""
+    """Find the key class whose integer code is the value of this column, if there is one."""
     stream = query.index(column.stream)
     if query.type_of(column) != pa.int64():
         return None

@@ -1,4 +1,4 @@
-"""Arrivals that were encoded and are not yet stored, as long as anybody holds them.
+"""Arrivals that are encoded but not stored yet, as long as somebody refers to them.
 
 *Invariant.* A code may be forgotten only if neither a live row nor a pending arrival has it. A
 batch is encoded at once and stored in parts, and between two parts the keys that no live row has
@@ -19,17 +19,17 @@ from plait.kernels.jit import Ints
 
 
 class Pending:
-    """The arrivals of one engine's windows that somebody still holds."""
+    """The arrivals of one engine's windows to which somebody still refers."""
 
     def __init__(self) -> None:
         self._held: WeakSet[Arrivals] = WeakSet()
 
     def add(self, arrivals: Arrivals) -> None:
-        """Note arrivals whose codes were just given out."""
+        """Add arrivals whose codes were just assigned."""
         self._held.add(arrivals)
 
     def codes(self, key_class: int) -> Iterator[Ints]:
-        """The codes that pending arrivals have in a key class."""
+        """Return the codes of pending arrivals in a key class."""
         for arrivals in list(self._held):
             if key_class in arrivals.codes:
                 yield arrivals.codes[key_class]

@@ -1,4 +1,4 @@
-"""Cutting a batch into slices of event time.
+"""Cut a batch into slices of event time.
 
 Any split into batches gives the same answer, so the engine is free to cut a batch further. It cuts
 along event time, all streams at the same instants: then a large batch of many windows' worth of
@@ -18,9 +18,9 @@ Slice = dict[int, tuple[int, int]]
 
 
 def cut(arrivals: Mapping[int, Arrivals], step: int, least: int) -> list[tuple[int, Slice]]:
-    """Slices in ascending time, each with the time that all later rows have reached.
+    """Cut into slices in ascending time, each with the earliest time of all later rows.
 
-    A slice spans at least `step` microseconds and has on average at `least` so many rows.
+    A slice spans at least `step` microseconds and has at least `least` rows on average.
     """
     present = {s: a for s, a in arrivals.items() if len(a)}
     if not present:
@@ -48,7 +48,7 @@ def cut(arrivals: Mapping[int, Arrivals], step: int, least: int) -> list[tuple[i
 
 
 def cut_rows(arrivals: Mapping[int, Arrivals], rows: int) -> list[tuple[int, Slice]]:
-    """Like `cut`, but into slices of exactly `rows` rows; the last one may have fewer."""
+    """Cut into slices of exactly `rows` rows; the last one may have fewer."""
     present = {s: a for s, a in arrivals.items() if len(a)}
     if not present:
         return []
@@ -73,7 +73,7 @@ def cut_rows(arrivals: Mapping[int, Arrivals], rows: int) -> list[tuple[int, Sli
 def as_batches(
     slices: Sequence[tuple[int, Slice]], arrivals: Mapping[int, Arrivals], watermarks: Sequence[int]
 ) -> list[tuple[dict[int, Arrivals], list[int]]]:
-    """The slices of a batch as smaller batches, each with its watermarks."""
+    """Turn the slices of a batch into smaller batches, each with its watermarks."""
     found = [
         (
             {s: arrivals[s].part(*span) for s, span in part.items()},

@@ -1,4 +1,4 @@
-"""Event times in microseconds, and which of them can be counted with."""
+"""Event times in microseconds, and which of them are usable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PER_MICRO = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 def with_times(rows: pa.RecordBatch, column: str) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
-    """The rows whose event time can be counted with, and the others if there are any.
+    """Separate the rows with a usable event time from the others, if there are any.
 
     A time is set aside when it is null or some thousands of years away: it would move the
     watermark beyond all other rows, and sums of it with a bound would overflow.
@@ -44,7 +44,7 @@ def with_times(rows: pa.RecordBatch, column: str) -> tuple[pa.RecordBatch, pa.Re
 
 
 def event_times(array: pa.Array) -> Ints:
-    """Event times in microseconds, nanoseconds rounded down; undefined where null."""
+    """Convert event times to microseconds, nanoseconds rounded down; undefined where null."""
     raw = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array)]
     if array.type.unit == "ns":
         return np.floor_divide(raw, 1_000)

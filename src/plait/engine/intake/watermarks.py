@@ -1,4 +1,4 @@
-"""Watermarks: what rows to come are not older than, or else they are late.
+"""Watermarks: rows that arrive with an older time are late.
 
 *Correct output.* For each stream the time below which a row is late, from the newest event times of
 the streams in the batches before. By the rule "own" that is the stream's newest time minus its
@@ -24,7 +24,7 @@ from plait.query.query import Query, Stream
 def watermarks_of(
     query: Query, newest: Sequence[int], floors: Sequence[int] | None = None
 ) -> list[int]:
-    """The watermark of each stream, `BEFORE_ALL_TIMES` where there is none.
+    """Compute the watermark of each stream, `BEFORE_ALL_TIMES` before its first row.
 
     Without `floors`, watermarks follow from the newest times alone.
 
@@ -44,13 +44,13 @@ def watermarks_of(
 def own_watermarks(
     streams: Sequence[Stream], newest: Sequence[int], floors: Sequence[int] | None = None
 ) -> list[int]:
-    """The watermark of each stream by itself, not below its floor."""
+    """Compute the watermark of each stream by itself, not below its floor."""
     own = [own_watermark(s, n) for s, n in zip(streams, newest, strict=True)]
     return own if floors is None else list(map(max, own, floors))
 
 
 def own_watermark(stream: Stream, newest: int) -> int:
-    """The watermark of one stream by itself; a stream without a delay limit never has one.
+    """Compute the watermark of one stream by itself; without a delay limit it never has one.
 
     >>> own_watermark(Stream("a", (), "ts", 30), 100), own_watermark(Stream("a", (), "ts"), 100)
     (70, 100)

@@ -1,1 +1,1 @@
-"""Changing the plan while it runs: moving state and parallel track (CAPE)."""
+"""Change the plan while it runs: moving state and parallel track (CAPE)."""

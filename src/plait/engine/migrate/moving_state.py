@@ -51,7 +51,7 @@ from plait.plan.steps import StreamSet
 
 @dataclass(slots=True)
 class MovedState:
-    """The tactic that goes on, and what it took to make it."""
+    """The new tactic, and the work of making it."""
 
     tactic: Tactic
     shared: dict[StreamSet, int] = field(default_factory=dict)
@@ -61,12 +61,12 @@ class MovedState:
     discarded: dict[StreamSet, int] = field(default_factory=dict)
     """Combined tuples of each state that nobody took over."""
     work: StepCounters = field(default_factory=StepCounters)
-    """What recomputing looked up, looked at and found."""
+    """Lookups, rows read and matches of recomputing."""
     seconds: float = 0.0
 
 
 def move_state(old: Tactic, windows: Windows, plan: Plan, limit: int | None = None) -> MovedState:
-    """Go on with another plan; nothing may wait in the old tactic, which is not used any more.
+    """Make the tactic of another plan; nothing may wait in the old one, which is used no more.
 
     If the new plan does not fit into the memory limit, the old tactic can still go on.
     """
@@ -97,7 +97,7 @@ def recompute(
     work: StepCounters,
     limit: int | None = None,
 ) -> dict[StreamSet, int]:
-    """Join every state that is not matched from its inputs; the tuples that each got."""
+    """Join every state that is not matched from its inputs; return the tuples of each."""
     found = {}
     for operator in reversed(tree.operators):
         state = operator.kept
@@ -125,7 +125,7 @@ def _recompute(
 
 
 def matches(path: Sequence[Lookup], tuples: Tuples, work: StepCounters) -> Iterator[Tuples]:
-    """What tuples find on a path of lookups."""
+    """Yield what tuples find on a path of lookups."""
     if not path:
         yield tuples
         return
@@ -134,7 +134,7 @@ def matches(path: Sequence[Lookup], tuples: Tuples, work: StepCounters) -> Itera
 
 
 def all_tuples(state: State) -> Tuples:
-    """Everything in a state, oldest first; -1 for a part that was dropped."""
+    """Read all rows of a state, oldest first; -1 for a part that was dropped."""
     rows = first_positions(state.window.ring.header, 0, len(state))
     if isinstance(state, CombinedState):
         return state.parts(rows)

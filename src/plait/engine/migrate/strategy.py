@@ -1,4 +1,4 @@
-"""Changing the plan of an engine, by either strategy."""
+"""Change the plan of an engine, by either strategy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from plait.query.query import Query
 
 
 class MigrationDone(NamedTuple):
-    """What was done, and the results that waited under the old plan."""
+    """The record of a migration, and the results that waited under the old plan."""
 
     record: Migration
     waited: list[pa.RecordBatch]
@@ -38,10 +38,10 @@ def migrate(
     start: int = 0,
     reason: str = "",
 ) -> MigrationDone:
-    """Let an engine go on with another plan, at a batch boundary.
+    """Change the plan of an engine at a batch boundary.
 
-    `start` is the number of batches so far and `reason` says why this strategy, for the record. An
-    engine in the middle of a migration is refused; what is refused leaves the engine as it was.
+    `start` is the number of batches so far and `reason` explains the strategy, for the record. An
+    engine in the middle of a migration is refused, and runs on unchanged.
     """
     check_request(engine.query, engine.plan, plan, strategy, order, STRATEGIES)
     if engine.migrating:
@@ -76,9 +76,9 @@ def check_request(
     order: str,
     strategies: Sequence[str] = (*STRATEGIES, "auto"),
 ) -> None:
-    """Refuse a migration that can never be made from the running plan, naming what is wrong.
+    """Refuse a migration that is impossible from the running plan, and say why.
 
-    Whoever hosts an engine may be asked to choose the strategy ("auto"); an engine may not.
+    A host may be asked to choose the strategy ("auto"); an engine may not.
     """
     if strategy not in strategies:
         raise MigrationError(
@@ -93,7 +93,7 @@ def check_request(
         check_plan(query, plan)
     elif not isinstance(plan, Teddies | Eddies):
         raise MigrationError(
-            f"a {type(plan).__name__} is no plan", remedy="give a tree of joins or a router"
+            f"a {type(plan).__name__} is not a plan", remedy="give a tree of joins or a router"
         )
     routers = [p for p in (plan, running) if isinstance(p, Teddies | Eddies)]
     if strategy == "parallel-track" and routers:
@@ -126,7 +126,7 @@ def _moving_state(engine: Engine, plan: Plan, order: ResultOrder, start: int) ->
 
 
 def _boxes(query: Query, old: Plan, new: Plan) -> tuple[Box, ...]:
-    """What is replaced; between a tree and a router there is no part that stays."""
+    """List the sub-plans that are replaced; between a tree and a router that is everything."""
     if isinstance(old, Join | Leaf) and isinstance(new, Join | Leaf):
         return boxes(query, old, new)
     return ()

@@ -1,4 +1,4 @@
-"""From a part of a plan to joins at work: states, lookups, and the feeds between them."""
+"""Build the operators of a plan: states, lookups, and the feeds between them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NO_STATES: Mapping[StreamSet, CombinedState] = {}
 class Builder:
     """Makes joins, and the feeds between them.
 
-    They read the feeds `below` from now on. `needed` has the indexes of every state; states are
-    those of `shared` where it has one, and empty otherwise.
+    They read the feeds `below` from now on. `needed` has the indexes of every state. A state is
+    taken from `shared` if it is there, and is empty otherwise.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Builder:
         """The feeds between them."""
 
     def add(self, join: Join, above: Feed) -> None:
-        """Make a join and those below it; what it finds goes `above`."""
+        """Make a join and those below it; its combinations go `above`."""
         query = self._windows.query
         inputs: list[Feed] = []
         new: list[tuple[Join, Feed]] = []

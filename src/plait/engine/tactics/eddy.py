@@ -28,7 +28,7 @@ from plait.query.expr import streams_of
 
 
 class EddyTactic(RoutedTactic):
-    """Eddies at work."""
+    """Runs Eddies."""
 
     def __init__(self, windows: Windows, plan: Eddies) -> None:
         super().__init__(windows, plan)
@@ -40,7 +40,7 @@ class EddyTactic(RoutedTactic):
         self.longest_queue = 0
 
     def to_state(self) -> Saved:
-        """Also how long the queue has been."""
+        """Describe its state, with the largest length of the queue."""
         return {**super().to_state(), "longest": self.longest_queue}
 
     def set_state(self, saved: Saved) -> None:
@@ -54,7 +54,7 @@ class EddyTactic(RoutedTactic):
         return bool(self._tuples) or self._single.waiting
 
     def cut(self, arrivals: Mapping[int, Arrivals]) -> Sequence[tuple[int, Slice]]:
-        """So many rows at a time as may enter the queue."""
+        """Cut a batch into portions that fit the queue."""
         return cut_rows(arrivals, self._intake)
 
     def probe(self, stream: int, positions: Positions) -> Iterator[Tuples]:

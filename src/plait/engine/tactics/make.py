@@ -1,4 +1,4 @@
-"""The tactic that runs a plan."""
+"""Choose the tactic that runs a plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plait.plan.routed import Eddies, Plan, Routed, Teddies
 
 
 def make_tactic(windows: Windows, plan: Plan, limit: int | None) -> TreeTactic | RoutedTactic:
-    """Run a plan on empty windows, or a router on any; `limit` is that of memory.
+    """Make the tactic of a plan on empty windows, or of a router on any; `limit` is that of memory.
 
     Only a tree of joins can run within a memory limit.
     """
@@ -22,7 +22,7 @@ def make_tactic(windows: Windows, plan: Plan, limit: int | None) -> TreeTactic |
 
 
 def make_router(windows: Windows, plan: Routed, limit: int | None) -> RoutedTactic:
-    """Run a query by routing."""
+    """Make the tactic of a router."""
     if limit is not None:
         raise PlanError(
             f"{plan} cannot run within a memory limit",

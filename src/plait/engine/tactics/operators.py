@@ -1,8 +1,8 @@
-"""Joins at work, and the feeds between them.
+"""The joins of a running plan, and the feeds between them.
 
-A *feed* is a place in a plan where combinations of one stream set come by: from a stream, or from
-the join below. Its state keeps them, and its *readers*, inputs of the joins above, look each of
-them up further. A plan that runs alone has one reader per feed. On a parallel track, the feeds
+A *feed* is a place in a plan through which combinations of one stream set flow: from a stream, or
+from the join below. Its state keeps them, and its *readers*, inputs of the joins above, probe with
+each of them. A plan that runs alone has one reader per feed. On a parallel track, the feeds
 below a box have two: the old box and the new one read the same state.
 """
 
@@ -25,22 +25,22 @@ from plait.plan.jtree import Join
 
 @dataclass(slots=True, eq=False)
 class Feed:
-    """Where combinations of a stream set come by; the feed of results has no state."""
+    """The flow of combinations of a stream set; the feed of results has no state."""
 
     state: State | None
     readers: list[tuple[Operator, int]] = field(default_factory=list)
-    """The joins that look them up further, and which of their inputs this is."""
+    """The joins that probe with them, and which of their inputs this is."""
 
 
 @dataclass(slots=True, eq=False)
 class Valve:
-    """At the root of an old box: lets pass what has an old part, and counts it."""
+    """At the root of an old box: passes on combinations with an old part, and counts them."""
 
     mark: Mark
     passed: int = 0
 
     def old(self, tuples: Tuples) -> Tuples:
-        """Those of the combinations that the new box cannot find."""
+        """Select the combinations that the new box cannot find."""
         tuples = chosen_tuples(tuples, self.mark.old_tuples(tuples))
         self.passed += length(tuples)
         return tuples
@@ -48,13 +48,13 @@ class Valve:
 
 @dataclass(slots=True, eq=False)
 class Operator:
-    """A join at work: the feeds it reads, and for each of them the probes it makes."""
+    """A running join: the feeds it reads, and for each of them its probes."""
 
     windows: Windows
     join: Join
     inputs: list[Feed]
     above: Feed
-    """Where its own combinations go."""
+    """The feed of its own combinations."""
     counters: OperatorCounters
     paths: list[list[tuple[Lookup, StepCounters]]] = field(default_factory=list)
     mark: Mark | None = None
@@ -75,7 +75,7 @@ class Operator:
         return state
 
     def to_state(self, order: Sequence[int]) -> Saved:
-        """What it has counted; its inputs in this order."""
+        """Describe its counters; its inputs in this order."""
         inputs = [self.counters.inputs[c] for c in order]
         counted = OperatorCounters(self.counters.operator, inputs, self.counters.outputs)
         return {"counters": counted.to_state()}
@@ -85,7 +85,7 @@ class Operator:
         self.counters.set_state(saved["counters"])
 
     def see_only_new(self, mark: Mark | None) -> None:
-        """Find only what is new to a mark, or again everything.
+        """Find only combinations that are new to a mark, or all of them again.
 
         States that the join does not share with an old box have nothing old in them.
         """
@@ -96,7 +96,7 @@ class Operator:
                 lookup.mark = mark if id(lookup.target) in shared else None
 
     def rows(self, child: int) -> int:
-        """The rows of the state of an input that this join can find.
+        """Count the rows in the state of an input that this join can find.
 
         Others may be stored as well: old ones, or purged ones that combinations still refer to.
         """

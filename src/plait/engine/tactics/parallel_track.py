@@ -68,8 +68,8 @@ from plait.plan.steps import StreamSet, indexes, stream_set
 
 
 @dataclass(slots=True)
-class Replaced:
-    """A box at work: its old joins, and the new ones with the feeds between them."""
+class ReplacedBox:
+    """A box that is replaced: its old joins, and the new ones with the feeds between them."""
 
     box: Box
     old: dict[StreamSet, Operator]
@@ -78,14 +78,14 @@ class Replaced:
 
     @property
     def valve(self) -> Valve:
-        """What the root of the old box lets pass."""
+        """The filter at the root of the old box."""
         found = self.old[self.box.streams].valve
         assert found is not None
         return found
 
     @property
     def outputs(self) -> int:
-        """What the new box has put out."""
+        """The number of combinations from the new box."""
         return self.joins[self.box.streams].counters.outputs
 
 
@@ -125,7 +125,7 @@ class ParallelTrack:
         )
         tree.arrange(plan, new, old)
 
-    def _begin(self, box: Box) -> Replaced:
+    def _begin(self, box: Box) -> ReplacedBox:
         """Put the new box beside the old one."""
         tree, query = self.tree, self.windows.query
         sets = [stream_set(query, join) for join in preorder(box.old)]
@@ -145,10 +145,10 @@ class ParallelTrack:
         new.add(box.new, tree.feeds[box.streams])
         for operator in new.joins.values():
             operator.see_only_new(self.mark)
-        return Replaced(box, old, new.joins, new.feeds)
+        return ReplacedBox(box, old, new.joins, new.feeds)
 
     def _end(self) -> TreeTactic:
-        """Let the old boxes go; the tree that remains."""
+        """Remove the old boxes, and return the tree that remains."""
         tree = self.tree
         for replaced in self.replaced:
             gone = set(map(id, replaced.old.values()))
@@ -170,14 +170,14 @@ class ParallelTrack:
         return tree
 
     def describe(self, *, pause: float, reason: str) -> None:
-        """Put into the record what only the caller knows."""
+        """Add to the record what only the caller knows."""
         self._was = replace(self._was, pause=pause, reason=reason)
 
     # -- what it holds and has counted
 
     @property
     def migration(self) -> Migration:
-        """The migration as it stands."""
+        """The record of the migration so far."""
         return replace(
             self._was,
             old_results=sum(replaced.valve.passed for replaced in self.replaced),
@@ -205,7 +205,7 @@ class ParallelTrack:
         return self.tree.nbytes
 
     def to_state(self) -> Saved:
-        """How far the stage has come, between two batches of it."""
+        """Describe the progress of the stage, between two batches."""
         was = self._was
         return {
             "old": self.tree.to_state(),
@@ -217,7 +217,7 @@ class ParallelTrack:
         }
 
     def set_state(self, saved: Saved) -> None:
-        """Go on from another stage between the same plans, on windows that are the same already."""
+        """Go on from another stage between the same plans, on windows that were restored."""
         self.tree.set_state(saved["old"])
         for replaced, kept in zip(self.replaced, saved["new"], strict=True):
             _set_new(replaced, kept)
@@ -225,7 +225,7 @@ class ParallelTrack:
             replaced.valve.passed = int(passed)
         self.mark.set_state(saved["mark"])
         if self.mark.passed:
-            raise ValueError("nothing is old in these windows")
+            raise ValueError("these windows have no old rows")
         self._batches = int(saved["batches"])
         start, pause, reason, shared = saved["record"]
         self._was = replace(self._was, start=start, pause=pause, reason=reason, shared=shared)
@@ -281,7 +281,7 @@ class ParallelTrack:
         return self._end()
 
 
-def _new_to_state(replaced: Replaced) -> Saved:
+def _new_to_state(replaced: ReplacedBox) -> Saved:
     states = [feed.state for feed in replaced.feeds.values()]
     return {
         "operators": [o.to_state(range(len(o.inputs))) for o in replaced.joins.values()],
@@ -289,7 +289,7 @@ def _new_to_state(replaced: Replaced) -> Saved:
     }
 
 
-def _set_new(replaced: Replaced, saved: Saved) -> None:
+def _set_new(replaced: ReplacedBox, saved: Saved) -> None:
     for operator, counted in zip(replaced.joins.values(), saved["operators"], strict=True):
         operator.set_state(counted)
     for feed, kept in zip(replaced.feeds.values(), saved["combined"], strict=True):

@@ -27,31 +27,31 @@ Onward = Callable[[History], Sequence[int]]
 
 
 _HEARD = 2
-"""Trials that the largest packet weighs as much as."""
+"""The number of trials that the largest packet counts for."""
 
 
 class Choice(NamedTuple):
-    """Where to go; and, for a trial or a scout, how few tuples are enough to learn from."""
+    """The next stream; for a trial or a scout, also how few tuples are enough to learn."""
 
     target: int
     at_most: int | None = None
 
 
 class RoutingPolicy(Protocol):
-    """What a router asks."""
+    """Chooses the next stream for the tuples of a router."""
 
     def choose(self, history: History, ready: Sequence[int], waiting: int = 1) -> Choice:
-        """The next stream to visit, one of `ready`, for so many tuples that wait for it."""
+        """Choose the next stream among `ready` for the waiting tuples."""
         ...
 
     def observe(
         self, history: History, target: int, consumed: int, produced: int, work: int
     ) -> None:
-        """Learn what a visit brought: tuples in, tuples out, and the work in between."""
+        """Learn from a visit: tuples in, tuples out, and the work."""
         ...
 
     def to_state(self) -> Saved:
-        """What it has learnt, and where its chance stands."""
+        """Describe what it has learned, and the state of its random generator."""
         ...
 
     def set_state(self, saved: Saved) -> None:
@@ -80,7 +80,7 @@ class Drawing:
 
 
 class Random(Drawing):
-    """Any of the ready streams, each as likely: the cheapest decision, and it learns nothing.
+    """Chooses among the ready streams with equal probability, and learns nothing.
 
     >>> policy = Random(seed=1)
     >>> {policy.choose(1, [1, 2]).target for _ in range(20)}
@@ -138,11 +138,11 @@ class Lottery(Drawing):
                 self._balance[target] = held
 
     def tickets(self, target: int) -> float:
-        """The tickets that a window holds in a draw."""
+        """Count the tickets of a window in a draw."""
         return max(1.0, self._balance.get(target, 0.0))
 
     def choose(self, history: History, ready: Sequence[int], waiting: int = 1) -> Choice:
-        """The window that wins the draw."""
+        """Draw a window."""
         del history, waiting
         if len(ready) == 1:
             return Choice(ready[0])
@@ -178,7 +178,7 @@ class Lottery(Drawing):
 
 @dataclass(slots=True)
 class _Visits:
-    """What visits of one window by one history brought; older ones count for less and less."""
+    """The outcome of visits of one window by one history; older ones count less."""
 
     consumed: float = 0.0
     produced: float = 0.0
@@ -201,7 +201,7 @@ class _Visits:
 
 
 class Ordered:
-    """The way with the least work to come, by the selectivities and costs measured so far.
+    """Chooses the way with the least work to come, by the selectivities and costs measured so far.
 
     A history's work to come is that of its best next visit: the work of the visit itself, and for
     each tuple it produces the work to come of the history it leads to. Ways not tried for a while
@@ -243,7 +243,7 @@ class Ordered:
         self._stale: set[tuple[History, int]] = set()
 
     def choose(self, history: History, ready: Sequence[int], waiting: int = 1) -> Choice:
-        """The way with the least work to come, or one that is due to be tried."""
+        """Choose the way with the least work to come, or one that is due for a trial."""
         if len(ready) == 1:
             return Choice(ready[0])
         scouted = self._scouting == history
@@ -297,7 +297,7 @@ class Ordered:
         self._scouting = None if saved["scouting"] is None else int(saved["scouting"])
 
     def _watch(self, history: History, ready: Sequence[int], value: float) -> None:
-        """When even the best way has become much dearer, have all but the latest tried again."""
+        """When even the best way costs much more, have all but the latest tried again."""
         reference = self._reference.setdefault(history, value)
         if value > self._surprise * reference + 1:
             latest = min(ready, key=lambda t: self._visits[history, t].since)
@@ -314,7 +314,7 @@ class Ordered:
         return work + fanout * self._to_come(history | 1 << target, known)
 
     def _to_come(self, history: History, known: dict[History, float]) -> float:
-        """The work that a tuple of this history still makes; 0 where nothing was measured."""
+        """Estimate the work that a tuple of this history still causes; 0 without measurements."""
         if history not in known:
             ways = [t for t in self._onward(history) if (history, t) in self._visits]
             known[history] = min((self._value(history, t, known) for t in ways), default=0.0)
@@ -332,7 +332,7 @@ def _draw_on(chance: Chance, saved: Sequence[Any]) -> None:
 
 
 def make_policy(name: str, seed: int, onward: Onward) -> RoutingPolicy:
-    """The policy with this name; `onward` tells it where each history can go."""
+    """Make the policy with this name; `onward` lists where each history can go."""
     if name == "random":
         return Random(seed)
     if name == "lottery":

@@ -1,4 +1,4 @@
-"""Runs a query without a plan: tuples are routed from window to window until they are complete.
+"""Run a query without a plan: route tuples from window to window until they are complete.
 
 The windows of the streams are the SteMs: the same windows and indexes that a tree of joins has.
 A tuple under way has a *history*, the streams it has gathered (its DONE bits), from which follows
@@ -62,8 +62,8 @@ _BLOCK_MASK = 0x7FFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
-class Waited:
-    """What a metaqueue did: how full it was at its turns, and how long its tuples waited."""
+class QueueCounts:
+    """Counts of a metaqueue: how full it was at its turns, and how long its tuples waited."""
 
     streams: tuple[str, ...]
     packets: int
@@ -88,9 +88,9 @@ class TuplePacket:
 
     columns: dict[int, Array]
     oldest: int
-    """A block that none of them is older than."""
+    """The block of the oldest tuple, or an earlier one."""
     earliest: int
-    """An event time that none of the tuples they began with is before."""
+    """The earliest event time of their first tuples, or an earlier one."""
 
     def __len__(self) -> int:
         return len(self.columns[BLOCK])
@@ -98,7 +98,7 @@ class TuplePacket:
 
 @dataclass(slots=True)
 class Visit:
-    """One way onwards from a history: the lookup, what it leads to, and what it counted."""
+    """One way onwards from a history: its lookup, target and counters."""
 
     lookup: Lookup
     target: int
@@ -134,7 +134,7 @@ class Frontiers:
         """The number of the next block."""
 
     def add(self, ends: Sequence[int]) -> int:
-        """The number of a new block, stored when the windows' next ids are `ends`."""
+        """Number a new block, stored when the windows' next ids are `ends`."""
         row = self._row(self.next)
         if row == len(self._table):
             live = self._table[self._begin :]
@@ -172,7 +172,7 @@ class Frontiers:
 
 
 class RoutedTactic:
-    """What Eddies and Teddies share: everything but the queues."""
+    """Everything that Eddies and Teddies share; only their queues differ."""
 
     migration: Migration | None = None
     operators: Sequence[Operator] = ()
@@ -244,7 +244,7 @@ class RoutedTactic:
         """Whether tuples are under way."""
         return self._waiting() is not None
 
-    def metaqueues(self) -> list[Waited]:
+    def metaqueues(self) -> list[QueueCounts]:
         """What every metaqueue did so far, short histories first."""
         return []
 
@@ -269,7 +269,7 @@ class RoutedTactic:
         self._frontiers.forget(waiting[0] if waiting else self._frontiers.next)
 
     def cutoffs(self, watermarks: Sequence[int]) -> list[int]:
-        """By the watermarks, as far as they leave alone what tuples under way need."""
+        """Compute cutoffs from the watermarks, keeping rows that tuples under way need."""
         waiting = self._waiting()
         if waiting is not None:
             slack = zip(watermarks, self._slack, strict=True)
@@ -281,11 +281,11 @@ class RoutedTactic:
         self._inputs[stream].deletes += rows
 
     def close_batch(self) -> Iterator[Tuples]:
-        """Work off what may not wait for the next batch."""
+        """Process the tuples that may not wait for the next batch."""
         yield from ()
 
     def finish(self) -> Iterator[Tuples]:
-        """Work off what is still waiting."""
+        """Process all waiting tuples."""
         yield from ()
 
     def successor(self) -> Tactic | None:
@@ -303,7 +303,7 @@ class RoutedTactic:
         raise NotImplementedError
 
     def _queue(self, station: Station, packet: TuplePacket) -> Iterator[Tuples]:
-        """Queue what a visit found; may route some of it at once to make room."""
+        """Queue the matches of a visit; may route some of them at once to make room."""
         raise NotImplementedError
 
     def _waiting(self) -> tuple[int, int] | None:
@@ -324,7 +324,7 @@ class RoutedTactic:
         return TuplePacket({stream: ids, BLOCK: blocks}, block, int(window.latest[positions[0]]))
 
     def _route(self, station: Station, target: int, packet: TuplePacket) -> Iterator[Tuples]:
-        """Have a packet visit a window; results are yielded, all else is queued."""
+        """Let a packet visit a window; yield results and queue the rest."""
         visit = self._visit(station, target)
         self.decisions += 1
         counters = visit.counters
@@ -384,7 +384,7 @@ class RoutedTactic:
 
 
 def visit_indexes(query: Query, tuning: Tuning = USUAL) -> dict[int, tuple[tuple[int, ...], ...]]:
-    """For each stream, the key classes by which some history can look its window up.
+    """List for each stream the key classes by which some history can look its window up.
 
     With many streams, or many combinations of classes, only single classes are indexed; the others
     are compared.

@@ -1,4 +1,4 @@
-"""Single tuples on compiled ways: what Eddies decide and look up, without the interpreter.
+"""Route single tuples in compiled code: the decisions and lookups of Eddies.
 
 *Correct output.* That of `plait.engine.tactics.routed` for packets of one tuple. New tuples are
 worked off completely before the next rows are stored, so all that is stored is older than they are
@@ -84,7 +84,7 @@ class SingleTuples:
         return int(self._state[single.LONGEST])
 
     def run(self, stream: int, positions: Positions, policy: RoutingPolicy) -> Iterator[Tuples]:
-        """Route new tuples of a stream, and all that they become."""
+        """Route new tuples of a stream until they are results or die."""
         self._line_up(stream, positions)
         self._look_at_windows()
         if isinstance(policy, Drawing):
@@ -135,7 +135,7 @@ class SingleTuples:
         )
 
     def _handle(self, reason: int) -> Iterator[Tuples]:
-        """Do what the kernel has returned for; results are handed out when there is no more room
+        """Serve a return of the kernel; results are handed out when there is no more room
         for them, and in the end."""
         if reason == single.CROWDED:
             self._queue = _doubled(self._queue, len(self._queue) + 1)
@@ -223,7 +223,7 @@ class SingleTuples:
                 self._fill(way)
 
     def _fill(self, way: int) -> None:
-        """The addresses of everything that a way reads."""
+        """Write the addresses of everything that a way reads."""
         bases, row = self._windows.bases, self._ways[way]
         lookup = self._visits[way].lookup
         window = lookup.target.window
@@ -262,7 +262,7 @@ def _codes(window: Window, key_class: int) -> Place:
 
 
 def _times(window: Window) -> Place:
-    """Where the times of rows are."""
+    """Find the array with the times of rows."""
     for index in window.indexes.values():
         nodes = window.ring.columns[index.nodes]
         return nodes, nodes.shape[1], LATEST

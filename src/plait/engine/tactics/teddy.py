@@ -34,14 +34,14 @@ import numpy as np
 from plait.engine.intake.ingest import Arrivals
 from plait.engine.intake.slices import Slice, cut_rows
 from plait.engine.states import Tuples
-from plait.engine.tactics.routed import RoutedTactic, Station, TuplePacket, Waited
+from plait.engine.tactics.routed import QueueCounts, RoutedTactic, Station, TuplePacket
 from plait.engine.windows import Windows
 from plait.kernels.memory import Saved
 from plait.plan.routed import Teddies
 
 
 class Metaqueue:
-    """The waiting tuples of one history, and the values that decide when they are due."""
+    """The waiting tuples of one history, and the thresholds for their turn."""
 
     def __init__(self, station: Station) -> None:
         self.station = station
@@ -63,12 +63,12 @@ class Metaqueue:
             self.threshold = min(2 * self.threshold, limit)
 
     def put(self, packet: TuplePacket, now: int, clock: float) -> None:
-        """Let tuples wait."""
+        """Add waiting tuples."""
         self.packets.append((packet, now, clock))
         self.occupancy += len(packet)
 
     def take(self, most: int, now: int, clock: float) -> TuplePacket:
-        """The tuples that have waited longest, as one packet; how long that was is remembered."""
+        """Take the tuples that waited longest as one packet, and remember how long."""
         parts: list[TuplePacket] = []
         left = most
         while self.packets and left:
@@ -96,10 +96,10 @@ class Metaqueue:
         for name, kind in _LEARNT.items():
             setattr(self, name, kind(saved[name]))
 
-    def report(self, names: tuple[str, ...]) -> Waited:
+    def report(self, names: tuple[str, ...]) -> QueueCounts:
         """What it did so far."""
         turns, tuples = max(1, self.turns), max(1, self.routed)
-        return Waited(
+        return QueueCounts(
             tuple(names[s] for s in self.station.streams),
             self.turns,
             self.routed,
@@ -121,7 +121,7 @@ _LEARNT: dict[str, type[int] | type[float]] = {
 
 
 class TeddyTactic(RoutedTactic):
-    """Teddies at work: a metaqueue per history, and a queue of those that are due.
+    """Runs Teddies: a metaqueue per history, and a queue of those that are due.
 
     `clock` is read to report how long tuples wait; nothing is decided by it.
     """
@@ -151,7 +151,7 @@ class TeddyTactic(RoutedTactic):
         }
 
     def set_state(self, saved: Saved) -> None:
-        """Go on from another engine of these plan."""
+        """Go on from another engine of this plan."""
         super().set_state(saved)
         self.rounds = int(saved["round"])
         self._batch_ends.extend(int(end) for end in saved["ends"])
@@ -159,7 +159,7 @@ class TeddyTactic(RoutedTactic):
             queue = self._metaqueues[int(done)] = Metaqueue(self._station(int(done)))
             queue.set_state(learnt)
 
-    def metaqueues(self) -> list[Waited]:
+    def metaqueues(self) -> list[QueueCounts]:
         """What every metaqueue did so far, short histories first."""
         queues = sorted(self._metaqueues.values(), key=lambda q: _depth(q.station))
         return [queue.report(self._query.names) for queue in queues]
@@ -170,7 +170,7 @@ class TeddyTactic(RoutedTactic):
         return sum(queue.occupancy for queue in self._metaqueues.values())
 
     def finish(self) -> Iterator[Tuples]:
-        """Work off what is still waiting."""
+        """Process all waiting tuples."""
         yield from self._work_off(lambda queue: True)
 
     def cut(self, arrivals: Mapping[int, Arrivals]) -> Sequence[tuple[int, Slice]]:
@@ -233,7 +233,7 @@ class TeddyTactic(RoutedTactic):
             yield from self._turn(queue)
 
     def close_batch(self) -> Iterator[Tuples]:
-        """Work off what has waited for more batches than it may."""
+        """Process the tuples that have waited for more batches than allowed."""
         self._batch_ends.append(self._frontiers.next)
         if len(self._batch_ends) > self._teddies.patience:
             before = self._batch_ends[0]
@@ -267,7 +267,7 @@ def _part(packet: TuplePacket, start: int, stop: int) -> TuplePacket:
 
 
 def _together(parts: list[TuplePacket]) -> TuplePacket:
-    """One packet of several."""
+    """Join several packets into one."""
     if len(parts) == 1:
         return parts[0]
     columns = {s: np.concatenate([p.columns[s] for p in parts]) for s in parts[0].columns}

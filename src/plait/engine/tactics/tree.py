@@ -1,4 +1,4 @@
-"""Runs any jtree: binary trees, the mjoin, and every mixture.
+"""Run any jtree: binary trees, the mjoin, and every mixture.
 
 *Correct output.* Over all batches, every combination of one tuple per stream that agrees in all
 key classes, lies within the bounds and satisfies the residual conditions, exactly once.
@@ -78,7 +78,7 @@ class TreeTactic:
         """Every join of the plan, by stream set."""
         self.feeds |= built.feeds | {stream_set(self._query, plan): root}
         self.operators: list[Operator] = []
-        """The joins at work, parents first."""
+        """The joins of the plan, parents first."""
         self.combined: list[CombinedState] = []
         """The combined states, in the order of the joins that read them."""
         self._kept: list[tuple[Feed, CombinedState]] = []
@@ -92,7 +92,7 @@ class TreeTactic:
         new: Mapping[StreamSet, Operator] = _NO_JOINS,
         old: Sequence[Operator] = (),
     ) -> None:
-        """Have the joins of a plan at work: `new` ones and its own, and `old` ones beside them."""
+        """Run the joins of a plan: `new` ones and its own, and `old` ones beside them."""
         sets = [stream_set(self._query, join) for join in preorder(plan)]
         self.operators = [*(new[s] if s in new else self.joins[s] for s in sets), *old]
         feeds = {id(feed): feed for operator in self.operators for feed in operator.inputs}
@@ -102,7 +102,7 @@ class TreeTactic:
         self.combined = [state for _, state in self._kept]
 
     def index_only_what_is_needed(self, *, combined_only: bool = False) -> None:
-        """Drop the indexes that only another plan needed, base windows' or not."""
+        """Drop the indexes that only another plan needed."""
         if not combined_only:
             self.windows.index_only_by(self._by_stream(self.plan))
         needed = indexes(self._query, self.plan)
@@ -121,7 +121,7 @@ class TreeTactic:
         return [operator.counters for operator in self.operators]
 
     def input_of(self, stream: int) -> InputCounters:
-        """The counters of the input that a stream is."""
+        """The counters of the input that reads a stream."""
         operator, child = self._leaves[stream].readers[0]
         return operator.counters.inputs[child]
 
@@ -131,7 +131,7 @@ class TreeTactic:
         return sum(state.nbytes for state in self.combined)
 
     def to_state(self) -> Saved:
-        """What it has beside its windows and its plan, in the order of the plan.
+        """Describe its state beside windows and plan, in the order of the plan.
 
         A join that was there before the plan may have its inputs in another order.
         """
@@ -144,7 +144,7 @@ class TreeTactic:
         return {"operators": saved, "combined": [state.to_state() for state in self._in_order()]}
 
     def set_state(self, saved: Saved) -> None:
-        """Go on from another tree of the same plan, on windows that are the same already."""
+        """Go on from another tree of the same plan, on windows that were restored."""
         operators = [self.joins[stream_set(self._query, join)] for join in preorder(self.plan)]
         for operator, counted in zip(operators, saved["operators"], strict=True):
             operator.set_state(counted)
@@ -160,11 +160,11 @@ class TreeTactic:
     # -- a batch
 
     def cut(self, arrivals: Mapping[int, Arrivals]) -> Sequence[tuple[int, Slice]]:
-        """A batch in slices of event time."""
+        """Cut a batch into slices of event time."""
         return self.windows.slices(arrivals)
 
     def probe(self, stream: int, positions: Positions) -> Iterator[Tuples]:
-        """Take new tuples of a stream up to the root."""
+        """Probe with new tuples of a stream, up to the root."""
         return self._enter(self._leaves[stream], {stream: positions})
 
     def fill(self, stream: int, positions: Positions) -> None:
@@ -177,7 +177,7 @@ class TreeTactic:
             self._restoring = False
 
     def _enter(self, feed: Feed, tuples: Tuples) -> Iterator[Tuples]:
-        """New combinations at a feed: keep them, then let its readers look them up."""
+        """Store new combinations at a feed, then let its readers probe with them."""
         state = feed.state
         if state is None:
             yield tuples
@@ -240,5 +240,5 @@ class TreeTactic:
         yield from ()
 
     def successor(self) -> Tactic | None:
-        """It goes on."""
+        """Return None: a tree never finishes by itself."""
         return None

@@ -20,7 +20,7 @@ _ROUNDING = 1 - 1e-9
 
 
 def connected_sets(model: Model) -> Iterator[int]:
-    """The stream sets that hang together, each once, smaller ones first.
+    """List the connected stream sets, each once, smaller ones first.
 
     >>> from plait.testing.models import chain_model
     >>> [f"{s:03b}" for s in connected_sets(chain_model())]
@@ -40,7 +40,7 @@ def connected_sets(model: Model) -> Iterator[int]:
 
 
 def binary_dp(joins: Joins, limit: int = 4096) -> Candidate | None:
-    """The binary tree with the least CPU, then memory; None for more than `limit` connected sets.
+    """Find the binary tree with the least CPU, then memory; None beyond `limit` connected sets.
 
     >>> from plait.testing.models import chain_model
     >>> joins = Joins(chain_model())

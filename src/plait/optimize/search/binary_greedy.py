@@ -11,11 +11,11 @@ from __future__ import annotations
 from plait.optimize.search.candidate import Candidate, Joins
 
 ROUNDS = 3
-"""How often the whole tree is gone through for exchanges."""
+"""Passes over the whole tree to find exchanges."""
 
 
 def binary_greedy(joins: Joins) -> Candidate:
-    """A binary tree with little CPU.
+    """Find a binary tree with little CPU.
 
     >>> from plait.testing.models import chain_model
     >>> joins = Joins(chain_model())
@@ -50,7 +50,7 @@ def by_pairs(joins: Joins) -> Candidate:
 
 
 def one_by_one(joins: Joins) -> Candidate:
-    """The best left-deep tree that adds the stream making the fewest combinations each time."""
+    """Build a left-deep tree, adding the stream that makes the fewest combinations each time."""
     model = joins.model
     sequences = []
     for start in range(model.size):
@@ -71,7 +71,7 @@ def one_by_one(joins: Joins) -> Candidate:
 
 
 def _exchanged(joins: Joins, tree: Candidate) -> Candidate:
-    """The tree after every exchange of a grandchild with its uncle that saves CPU."""
+    """Exchange grandchildren with their uncles wherever that saves CPU."""
     if not tree.children:
         return tree
     first, second = (_exchanged(joins, child) for child in tree.children)

@@ -1,4 +1,4 @@
-"""Plans while they are searched for: stream sets, costs, and the best known join of some parts."""
+"""Candidates of a search: stream sets, costs, and the best known join of some parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING = Cost(0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A subplan: what it joins, and what it costs with all that is below it.
+    """A subplan: its streams, and its cost with everything below it.
 
     The state that keeps its results is paid for by the join above it.
     """
@@ -38,7 +38,7 @@ class PricedJoin:
 
 
 class Joins:
-    """The joins of a model, each worked out once: children of ascending lowest stream."""
+    """The joins of a model, each computed once: children of ascending lowest stream."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -53,7 +53,7 @@ class Joins:
     def join_unless(
         self, parts: tuple[int, ...], too_much: Callable[[float], bool]
     ) -> PricedJoin | None:
-        """The join, or None once the CPU of its first probe orders is too much already."""
+        """Return the join, or None if the CPU of its first probe orders is too much already."""
         found = self._known.get(parts)
         if found is None:
             cpu, orders = 0.0, []
@@ -115,7 +115,7 @@ def inner(candidate: Candidate) -> Iterator[Candidate]:
 
 
 def kind(candidate: Candidate) -> str:
-    """What the paper calls such a plan: mjoin, binary tree or jtree."""
+    """The paper's name for such a plan: mjoin, binary tree or jtree."""
     if not any(child.children for child in candidate.children):
         return "mjoin"
     nodes = [candidate, *inner(candidate)]

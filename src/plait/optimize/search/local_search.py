@@ -19,13 +19,13 @@ from plait.optimize.search.state_removal import removals
 from plait.optimize.search.state_selection import edges
 
 BEAM = 20
-"""Plans that are followed at a time."""
+"""Plans that are followed at the same time."""
 
 EDGES = 30
 """Edges of a join that are tried in each step."""
 
 EFFORT = 3_000_000
-"""Neighbours that are looked at, times the cube of the streams: what ordering one may take."""
+"""The number of neighbours tried, times the cube of the streams, which bounds ordering one."""
 
 
 def neighbours(joins: Joins, plan: Candidate) -> Iterator[Candidate]:
@@ -55,7 +55,7 @@ def _additions(joins: Joins, plan: Candidate) -> Iterator[Candidate]:
 
 
 def local_search(joins: Joins, budget: Budget, starts: Sequence[Candidate]) -> Candidate:
-    """The first qualified plan, or the nearest one after as many steps as there are streams.
+    """Find a qualified plan, or the nearest one after as many steps as there are streams.
 
     >>> from plait.testing.models import chain_model
     >>> joins = Joins(chain_model())
@@ -89,5 +89,5 @@ def local_search(joins: Joins, budget: Budget, starts: Sequence[Candidate]) -> C
 
 
 def _states(plan: Candidate) -> frozenset[int]:
-    """The intermediate states, which say what the plan is."""
+    """The intermediate states, which identify the plan."""
     return frozenset(state.streams for state in inner(plan))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from plait.optimize.model import Model
 
 EXACT_CHILDREN = 5
-"""Up to so many children all orders are considered."""
+"""The most children for which all orders are considered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def greedy_order(model: Model, parts: Sequence[int], child: int) -> ProbeOrder:
                 if size < least or best < 0:
                     best, least = k, size
         if best < 0:
-            raise ValueError("the children do not hang together")
+            raise ValueError("the children are not connected")
         cpu += model.step_price(gathered, parts[best], start)
         gathered |= parts[best]
         left.remove(best)
@@ -63,7 +63,7 @@ def greedy_order(model: Model, parts: Sequence[int], child: int) -> ProbeOrder:
 
 
 def _growth(model: Model, parts: Sequence[int]) -> list[float]:
-    """How a child's time range multiplies combinations, whatever they are."""
+    """The factor by which a child's time range multiplies combinations."""
     volumes = model.volumes
     return [volumes.live(part) for part in parts]
 
@@ -86,6 +86,6 @@ def exact_order(model: Model, parts: Sequence[int], child: int) -> ProbeOrder:
                         following[done | bit] = (total, (*order, k), gathered | part)
         best = following
     if everything not in best:
-        raise ValueError("the children do not hang together")
+        raise ValueError("the children are not connected")
     cpu, order, _ = best[everything]
     return ProbeOrder(cpu, order)

@@ -30,14 +30,14 @@ _Point = tuple[float, float, Candidate]
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a part costs at least: its cheapest subplans, and its state."""
+    """The least cost of a part: its cheapest subplans, and its state."""
 
     cpu: float
     memory: float
 
 
 def pareto_finder(joins: Joins, budget: Budget, seconds: float | None = None) -> QualifiedPlans:
-    """The qualified plans that no other plan beats, the one with the least CPU first.
+    """Find the qualified plans that no other plan beats, the one with the least CPU first.
 
     >>> from plait.testing.models import chain_model
     >>> joins = Joins(chain_model())
@@ -123,7 +123,7 @@ class _Search:
         found: list[_Point],
         least: _Part,
     ) -> None:
-        """Add what a partition offers, whose parts cost so much at least."""
+        """Add the plans of a partition, given the least costs of its parts."""
         joined = self._joins.join_unless(
             parts, lambda cpu: self._beaten(found, (least.cpu + cpu) * _ROUNDING, least.memory)
         )

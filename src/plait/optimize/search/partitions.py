@@ -1,4 +1,4 @@
-"""The ways to split a stream set into parts that each hang together."""
+"""Partitions of a stream set into connected parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Partitions:
             self.by_lowest[streams & -streams].append(streams)
 
     def of(self, streams: int) -> Iterator[tuple[int, ...]]:
-        """Every partition of a set into two or more connected parts, by ascending lowest stream."""
+        """List the partitions of a set into connected parts, by ascending lowest stream."""
         for block in self.by_lowest[streams & -streams]:
             if block & ~streams == 0 and block != streams:
                 for rest in self._cover(streams ^ block):

@@ -43,7 +43,7 @@ def ratio(joins: Joins, plan: Candidate, state: int, without: Candidate) -> floa
 
 
 def state_removal(joins: Joins, budget: Budget, start: Candidate | None = None) -> Candidate:
-    """The plan where the search ends: qualified, or the nearest to the budget on its way.
+    """Search from the binary tree; return a qualified plan, or the nearest one on the way.
 
     >>> from plait.testing.models import chain_model
     >>> joins = Joins(chain_model())

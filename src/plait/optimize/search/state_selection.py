@@ -69,7 +69,7 @@ def edges(joins: Joins, groups: tuple[Candidate, ...]) -> list[Edge]:
 
 
 def merge(joins: Joins, left: Candidate, right: Candidate, budget: Budget) -> Candidate:
-    """The group of two groups: a binary join, or a larger one that saves both CPU and memory."""
+    """Merge two groups: into a binary join, or a larger one that saves both CPU and memory."""
     best = joins.combine((left, right))
     whole: list[tuple[Candidate, ...]] = [(left,), (right,)]
     choices = [[side, side[0].children] if side[0].children else [side] for side in whole]
@@ -85,7 +85,7 @@ def merge(joins: Joins, left: Candidate, right: Candidate, budget: Budget) -> Ca
 def state_selection(
     joins: Joins, budget: Budget, start: Candidate | None = None, *, literal: bool = False
 ) -> Candidate:
-    """The plan where the search ends: qualified, or the best it has come to.
+    """Search from the mjoin; return a qualified plan, or the best one on the way.
 
     >>> from plait.testing.models import chain_model
     >>> joins = Joins(chain_model())

@@ -21,7 +21,7 @@ from plait.query.sql.source import SqlText, refusing_endless_nesting
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of the conditions that AND ties together, and where it stands."""
+    """One of the conditions joined by AND, and its position."""
 
     expr: Expr
     place: int
@@ -62,7 +62,7 @@ def condition_parts(source: SqlText, streams: Sequence[Stream]) -> list[Part]:
 
 
 def parts_of(translation: Translation, node: exp.Expr) -> Iterator[Part]:
-    """The conditions that AND ties together in a syntax tree; what is always true is left out."""
+    """Split a syntax tree at AND; leave out conditions that are always true."""
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, exp.And):
@@ -85,7 +85,7 @@ def _no_column(column: Column) -> object:
 def split(
     source: SqlText, parts: Sequence[Part], streams: Sequence[Stream]
 ) -> tuple[list[Expr], list[Constraint]]:
-    """Conditions to evaluate, and bounds on event times; checked, with the place in errors."""
+    """Separate conditions to evaluate from bounds on event times; errors name the position."""
     conditions: list[Expr] = []
     bounds: list[Constraint] = []
 

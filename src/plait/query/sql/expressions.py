@@ -84,7 +84,7 @@ class Translation:
         self.merged = merged or {}
 
     def expression(self, node: exp.Expr) -> Expr:
-        """The value of `plait.query.expr` that means the same."""
+        """Translate a node into `plait.query.expr`."""
         kind = type(node)
         if kind in _BINARY:
             self.only(node, "this", "expression")
@@ -103,7 +103,7 @@ class Translation:
         raise AssertionError
 
     def shown(self, args: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Values that become texts: instants as the session's zone shows them."""
+        """Prepare values for text: convert instants to the session's zone."""
         zone = self.source.dialect.zone
         if zone is None:
             return tuple(args)
@@ -115,7 +115,7 @@ class Translation:
         )
 
     def tried(self, expr: Expr) -> Expr:
-        """An expression that is null where it has no value, also where ANSI is off."""
+        """Make an expression null where it has no value, also where ANSI is off."""
         dialect = self.source.dialect
         return expr if dialect.ansi or dialect.zone is None else Call("try", (expr,))
 
@@ -124,14 +124,14 @@ class Translation:
         return type_of(expr, self.type_of)
 
     def as_type(self, expr: Expr, target: pa.DataType) -> Expr:
-        """The expression cast to a type, by the session's clocks; as it is if it has the type."""
+        """Cast an expression to a type, in the session's zone; unchanged if it has the type."""
         type_ = self.kind(expr)
         if type_ == target:
             return expr
         return Cast(in_zone(expr, type_, target, self.source.dialect.zone), target)
 
     def moment(self, expr: Expr, kind: str) -> Expr:
-        """A value as a `date`, as an `instant`, or as what clocks show (`clock`).
+        """Convert a value to a `date`, to an `instant`, or to local time (`clock`).
 
         Without a session there is no zone in which a clock's time would be an instant.
         """
@@ -157,7 +157,7 @@ class Translation:
         return Call("like", (value, pattern, *escape))
 
     def bits(self, node: exp.Expr) -> Expr:
-        """`&`, `|`, `^` and shifts; which of several goes first must be said."""
+        """Translate `&`, `|`, `^` and shifts; several in a row need parentheses."""
         self.only(node, "this", "expression")
         for side in (node.this, node.args["expression"]):
             if type(side) in _BITS and type(side) is not type(node):
@@ -167,7 +167,7 @@ class Translation:
         return Call(_BITS[type(node)], (self.part(node, "this"), self.part(node, "expression")))
 
     def _check_dates(self, node: exp.Expr, pair: Sequence[Expr]) -> None:
-        """On Spark a DATE and an INTERVAL make a DATE or a TIMESTAMP; here they do neither."""
+        """Refuse DATE plus INTERVAL, which on Spark is a DATE or a TIMESTAMP."""
         types = [type_of(side, self.type_of) for side in pair]
         if any(map(pa.types.is_date, types)) and any(map(pa.types.is_duration, types)):
             self.source.refuse(
@@ -187,7 +187,7 @@ class Translation:
         return self.expression(node.args[name])
 
     def only(self, node: exp.Expr, *known: str) -> None:
-        """Refuse a node that says more than the named arguments: nothing is ignored."""
+        """Refuse a node with other arguments than the named ones: nothing is ignored."""
         for name, argument in node.args.items():
             if name not in known and name not in _FLAGS and argument not in (None, False, []):
                 self.source.refuse(
@@ -225,7 +225,7 @@ class Translation:
             return self._field(found, parts[2:])
 
     def dot(self, node: exp.Expr) -> Expr:
-        """A field of a struct that sqlglot does not take for part of a column's name."""
+        """Translate a field of a struct that sqlglot does not read as part of a column's name."""
         self.only(node, "this", "expression")
         if not isinstance(node.args["expression"], exp.Identifier):
             self.refuse(node)
@@ -271,7 +271,7 @@ def type_in(streams: Sequence[Stream], column: Column) -> pa.DataType:
 
 
 def spelled(name: str, known: Sequence[str]) -> str:
-    """The known name that `name` means: itself, or the only one that differs in case alone."""
+    """Find a known name: exactly, or the only one that differs in case alone."""
     if name in known:
         return name
     matches = [k for k in known if k.lower() == name.lower()]
@@ -279,7 +279,7 @@ def spelled(name: str, known: Sequence[str]) -> str:
 
 
 def spoken(source: SqlText, node: exp.Expr) -> str:
-    """What a person calls this node."""
+    """Name a node for people."""
     if type(node) in _SPOKEN:
         return _SPOKEN[type(node)]
     if isinstance(node, exp.Anonymous):
@@ -335,7 +335,7 @@ def _in(t: Translation, node: exp.Expr) -> Expr:
 
 
 def _constant(expr: Expr) -> Expr:
-    """1L is a constant, too, although its type is written beside it."""
+    """Whether a node is a constant, also with a type suffix as in 1L."""
     match expr:
         case Cast(Literal() as inner, type_) if type_ == inner.type:
             return inner
@@ -410,7 +410,7 @@ def _substring(t: Translation, node: exp.Expr) -> Expr:
 
 
 def _parts(op: str, *names: str, optional: int = 0) -> Callable[[Translation, exp.Expr], Expr]:
-    """A function that sqlglot reads in a syntax of its own: the arguments have these names."""
+    """Define a function that sqlglot parses specially, by the names of its arguments."""
 
     def build(t: Translation, node: exp.Expr) -> Expr:
         t.only(node, *names)

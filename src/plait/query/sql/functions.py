@@ -27,12 +27,12 @@ ZERO = Literal(0, pa.int64())
 Build = Callable[["Translation", exp.Expr, Sequence[Expr]], Expr]
 
 BEFORE = "compute it with Spark before the join, in a column"
-"""The remedy for what Plait does not have."""
+"""The remedy for SQL that Plait does not support."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A function of Spark's: its expression, and the fewest and most arguments."""
+    """A function of Spark: its expression, and the fewest and most arguments."""
 
     build: Build
     least: int
@@ -40,7 +40,7 @@ class Named:
 
 
 def _same(op: str) -> Named:
-    """A function that is called the same here, or nearly."""
+    """Define a function with the same name here, or nearly."""
     function = FUNCTIONS[op]
     return Named(lambda t, node, args: Call(op, tuple(args)), function.least, function.most)
 
@@ -54,7 +54,7 @@ def _tried(op: str) -> Named:
 
 
 def _with(op: str, *kinds: str | None, least: int | None = None) -> Named:
-    """A function whose arguments become dates, instants or what clocks show, by their kinds."""
+    """Define a function whose arguments become dates, instants or local times, by their kinds."""
 
     def build(t: Translation, node: exp.Expr, args: Sequence[Expr]) -> Expr:
         padded = (*kinds, *[None] * len(args))
@@ -77,7 +77,7 @@ def nullif(t: Translation, node: exp.Expr, args: Sequence[Expr]) -> Expr:
 
 
 def decode(t: Translation, node: exp.Expr, args: Sequence[Expr]) -> Expr:
-    """The value after the first one that equals the subject (NULL equals NULL), or the last one."""
+    """Return the value after the first equal one (NULL equals NULL), or the last one."""
     subject, rest = args[0], args[1:]
     parts: list[Expr] = []
     for i in range(0, len(rest) - 1, 2):
@@ -147,7 +147,7 @@ def _to_date(t: Translation, node: exp.Expr, args: Sequence[Expr]) -> Expr:
 
 
 def _to_timestamp(zoned: bool | None) -> Build:
-    """With a zone, without one, or as the session has it."""
+    """Build a timestamp with a zone, without one, or as the session has it."""
 
     def build(t: Translation, node: exp.Expr, args: Sequence[Expr]) -> Expr:
         zone = t.source.dialect.timestamp_zone if zoned is None else t.source.dialect.zone
@@ -170,7 +170,7 @@ def _make_timestamp(zoned: bool | None) -> Build:
 
 
 def _instant(op: str) -> Named:
-    """An instant from a number; without a session, what the clock of UTC shows."""
+    """Build an instant from a number; without a session, the time in UTC."""
 
     def build(t: Translation, node: exp.Expr, args: Sequence[Expr]) -> Expr:
         call = Call(op, tuple(args))
@@ -340,7 +340,7 @@ AGGREGATES = frozenset(
 
 
 def call(t: Translation, node: exp.Expr) -> Expr:
-    """The expression that a call by name means, or UnsupportedSql."""
+    """Translate a call by name, or raise UnsupportedSql."""
     name = str(node.this).lower()
     found = NAMED.get(name)
     if found is None:

@@ -49,7 +49,7 @@ _LONG_UNITS = {"MONTH": "days", "YEAR": "days", "QUARTER": "days"}
 
 
 def number(source: SqlText, node: exp.Literal) -> Literal:
-    """A number as Spark types it: an integer, a decimal with its digits, or with `e` a double."""
+    """Read a number as Spark does: an integer, a decimal with its digits, or with `e` a double."""
     text = node.name.replace("_", "")
     if "e" in text.lower():
         return Literal(float(text), pa.float64())
@@ -66,7 +66,7 @@ def number(source: SqlText, node: exp.Literal) -> Literal:
 
 
 def sql_type(source: SqlText, node: exp.DataType, within: exp.Expr) -> pa.DataType:
-    """The Arrow type of a type that SQL names."""
+    """Return the Arrow type of a type named in SQL."""
     if node.this == _D.DECIMAL:
         given = [int(p.name) for p in node.expressions]
         precision, scale = (*given, 0)[:2] if given else (10, 0)
@@ -97,7 +97,7 @@ def _names_char(source: SqlText) -> bool:
 def cast(
     source: SqlText, node: exp.Cast, operand: Expr, lookup: Callable[[Column], pa.DataType]
 ) -> Expr:
-    """A cast; that of a constant is computed at once.
+    """Translate a cast; compute that of a constant at once.
 
     `DATE '...'` and `TIMESTAMP '...'` are constants too, and must have a value. A timestamp whose
     text names a zone is an instant (UTC).
@@ -139,7 +139,7 @@ def cast(
 
 
 def _constant(operand: Literal, target: pa.DataType, shortest: bool) -> pa.Scalar:
-    """The constant, as an older Java writes it on its way to a text or a decimal."""
+    """Cast a constant, through the digits of an older Java for a text or a decimal."""
     value = pa.scalar(operand.value, operand.type)
     written = is_text(target) or pa.types.is_decimal(target)
     if shortest or not written or not pa.types.is_floating(operand.type):
@@ -153,7 +153,7 @@ def _clock_and_number(*types: pa.DataType) -> bool:
 
 
 def in_zone(operand: Expr, type_: pa.DataType, target: pa.DataType, zone: str | None) -> Expr:
-    """An instant as the session's zone shows it, where it is to become a date, a time or a text.
+    """Convert an instant to the session's zone before it becomes a date, a time or a text.
 
     The zone is part of the expression, so a checkpoint knows by which one its rows were chosen.
 
@@ -169,7 +169,7 @@ def in_zone(operand: Expr, type_: pa.DataType, target: pa.DataType, zone: str | 
 
 
 def interval(source: SqlText, node: exp.Interval) -> Literal:
-    """A length of time: `INTERVAL 10 SECONDS`, `INTERVAL '1 minute 30 seconds'`, ..."""
+    """Read a duration: `INTERVAL 10 SECONDS`, `INTERVAL '1 minute 30 seconds'`, ..."""
     amount, unit = node.this, node.args.get("unit")
     if not isinstance(amount, exp.Literal):
         source.refuse("an INTERVAL that is not a constant", node, remedy="write a number in it")
@@ -192,7 +192,7 @@ def interval(source: SqlText, node: exp.Interval) -> Literal:
 
 
 def length(total: int) -> Literal:
-    """A length of time as a constant.
+    """Make a constant of a duration.
 
     >>> str(length(1_500_000).value)
     '0:00:01.500000'
@@ -223,7 +223,7 @@ _LEAST = {_D.TINYINT: 2**7, _D.SMALLINT: 2**15, _D.INT: 2**31, _D.BIGINT: 2**63}
 
 
 def least_of_type(node: exp.Expr) -> Literal | None:
-    """The least number of a type, if the node is what `-128Y` has after its sign.
+    """Read the least number of a type, if the node is what `-128Y` has after its sign.
 
     It is read as a cast of 128, which the type does not have.
     """
@@ -236,7 +236,7 @@ def least_of_type(node: exp.Expr) -> Literal | None:
 
 
 def negated(literal: Literal) -> Literal | None:
-    """The constant with the other sign, if it is a number or a length of time."""
+    """Negate a constant, if it is a number or a duration."""
     match literal.value:
         case bool():
             return None

@@ -1,4 +1,4 @@
-"""What Spark makes of numbers and times where Plait by itself would do otherwise.
+"""Follow Spark's rules for numbers and times where they differ from Plait's own.
 
 By itself, Plait computes integers in 64 bits and floats as doubles, and what has no value is null.
 On Spark, Spark's answer is the answer:
@@ -36,7 +36,7 @@ ZERO, NULL = Literal(0, pa.int64()), Literal(None, pa.null())
 
 
 def on_spark(expr: Expr, lookup: Callable[[Column], pa.DataType], dialect: Dialect) -> Expr:
-    """The expression whose values are Spark's; as it is where there is no session.
+    """Rewrite an expression to Spark's rules; without a session, return it unchanged.
 
     >>> n = Column("t", "n")
     >>> more = Call("add", (n, Literal(1, pa.int64())))
@@ -69,7 +69,7 @@ class _Meaning:
         return expr
 
     def kind(self, expr: Expr) -> pa.DataType:
-        """The type in Spark: an integer constant is an INT if it can be."""
+        """Return the type in Spark: an integer constant is an INT if it fits."""
         match expr:
             case Literal(int() as value, type_) if (
                 type_ == pa.int64() and -(2**31) <= value < 2**31
@@ -95,7 +95,7 @@ class _Meaning:
         return self.typed(call)
 
     def typed(self, call: Call, *, checked: bool = False) -> Expr:
-        """Arithmetic and choices among numbers, in the type that Spark has for them."""
+        """Type arithmetic and choices among numbers as Spark does."""
         kinds = [self.kind(arg) for arg in call.args]
         if call.op == "length":
             return Cast(call, pa.int32())
@@ -122,13 +122,13 @@ class _Meaning:
         return call
 
     def operands(self, call: Call, kinds: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-        """The types that decide that of the result."""
+        """List the types that decide the type of the result."""
         if call.op == "case":
             return [*kinds[1:-1:2], kinds[-1]]
         return kinds[:1] if call.op in ("round", "bround") else kinds
 
     def integers(self, call: Call, type_: pa.DataType, checked: bool) -> Expr:
-        """Integers in the widest of their types."""
+        """Cast integers to the widest of their types."""
         wide = type_ == pa.int64()
         if self.ansi or checked or call.op not in _OVERFLOWING:
             return call if wide else Cast(call, type_)
@@ -147,7 +147,7 @@ class _Meaning:
         return call
 
     def floats(self, call: Call, kinds: Sequence[pa.DataType]) -> Call:
-        """Without ANSI a FLOAT meets integers as FLOATs."""
+        """Without ANSI, cast integers beside a FLOAT to FLOAT."""
         there = [k for k in kinds if not pt.is_null(k)]
         meets = pa.float32() in there and all(k == pa.float32() or k in _WIDTH for k in there)
         if self.ansi or not meets or call.op in ("div", "case", "round", "bround"):
@@ -161,7 +161,7 @@ class _Meaning:
         )
 
     def whole(self, call: Call) -> Expr:
-        """The floor or ceiling of NaN is 0; without ANSI, what is too large is the largest."""
+        """Round NaN to 0, and without ANSI clip numbers that are too large."""
         (value,) = call.args
         other = (
             Call("case", (Call("isnan", (value,)), ZERO, NULL))
@@ -192,11 +192,11 @@ class _Meaning:
         return Cast(operand, target)
 
     def written(self, expr: Expr, kind: pa.DataType) -> Expr:
-        """A floating-point number as the text that an older Java gives it; others as they are."""
+        """Write floating-point numbers as an older Java does; leave others unchanged."""
         return Call("java17_text", (expr,)) if pt.is_floating(kind) else expr
 
     def moments(self, call: Call, kinds: Sequence[pa.DataType]) -> Expr:
-        """Instants by what clocks show: their difference, and days that are added."""
+        """Compute differences of instants and added days by local time."""
         left, right = call.args
         zoned = [pt.is_timestamp(k) and k.tz is not None for k in kinds]
         if not any(zoned) or self.zone == "UTC" or self.zone[0] in "+-":

@@ -1,4 +1,4 @@
-"""SELECT lists: what they select, and what the result's columns are called."""
+"""Read SELECT lists: the selected expressions, and the names of the result's columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Item:
 
 
 def parse_output(text: str, streams: Sequence[Stream], dialect: Dialect = PLAIN) -> list[Output]:
-    """The result columns that a select list asks for.
+    """Read the result columns of a select list.
 
     >>> import pyarrow as pa
     >>> from plait.query.query import Field
@@ -46,7 +46,7 @@ def parse_output(text: str, streams: Sequence[Stream], dialect: Dialect = PLAIN)
 def parse_select(
     texts: Sequence[str], streams: Sequence[Stream], dialect: Dialect = PLAIN
 ) -> list[Output]:
-    """The result columns of several select lists, one after the other."""
+    """Read the result columns of several select lists, one after the other."""
     return name_items([item for text in texts for item in _items(text, streams, dialect)])
 
 
@@ -71,7 +71,7 @@ def _items(text: str, streams: Sequence[Stream], dialect: Dialect) -> Iterator[I
 
 
 def items_of(translation: Translation, node: exp.Expr) -> Iterator[Item]:
-    """What one entry of a select list stands for: a star is several columns."""
+    """Expand one entry of a select list: a star is several columns."""
     source = translation.source
     alias = None
     if isinstance(node, exp.Alias):
@@ -107,7 +107,7 @@ def _star(translation: Translation, owner: exp.Expr | None) -> Iterator[Item]:
 
 
 def name_items(items: Sequence[Item]) -> list[Output]:
-    """The items with names: the alias, the column's name, or the expression's text.
+    """Name the items: by alias, column name, or the expression's text.
 
     Columns that would share a name with another result column are called `stream_column`.
     """

@@ -1,4 +1,4 @@
-"""The text of a query: its tokens, its syntax tree, and where in it something stands."""
+"""The text of a query: its tokens, its syntax tree, and positions in it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ R = TypeVar("R")
 
 
 def refusing_endless_nesting(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, with a Plait error where Python's stack would run out."""
+    """Wrap a function to raise a Plait error where Python's stack would overflow."""
 
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -94,12 +94,12 @@ class SqlText:
             ) from None
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column, both from 1, of an offset in the text."""
+        """Return line and column, both from 1, of an offset in the text."""
         before = self.text[: max(offset, 0)]
         return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 
     def parse(self, text: str | None = None) -> list[exp.Expr]:
-        """The statements of the text, or of `text` in its place (with the same positions)."""
+        """Parse the statements of the text, or of `text` in its place (with the same positions)."""
         try:
             parsed = sqlglot.parse(self.lead + (self.text if text is None else text), DIALECT)
         except ParseError as error:
@@ -130,7 +130,7 @@ class SqlText:
         return max(end - len(str(highlight or "")) - len(self.lead), 0)
 
     def offset(self, node: exp.Expr) -> int:
-        """Where the node begins: its own mark, or the first of the marks within it."""
+        """Find where a node begins: its own mark, or the first of the marks within it."""
         opening = _OPENING.get(type(node), ())
         if isinstance(node, exp.Func) and "start" not in node.meta:
             opening += tuple(node.sql_names())
@@ -149,7 +149,7 @@ class SqlText:
         return max(after - len(self.lead), 0)
 
     def _end_before(self, node: exp.Expr) -> int:
-        """Where what stands before the node in its parents ends."""
+        """Find where the part before the node in its parents ends."""
         parent = node.parent
         while isinstance(parent, exp.Expr):
             earlier: list[int] = []
@@ -163,14 +163,14 @@ class SqlText:
         return 0
 
     def keyword(self, *words: str) -> int | None:
-        """Where one of the keywords stands outside parentheses, or None."""
+        """Find one of the keywords outside parentheses, or None."""
         for token in self.outside():
             if token.text.upper().split(" ")[0] in words:
                 return token.start - len(self.lead)
         return None
 
     def outside(self) -> Iterator[Token]:
-        """The tokens that are not within parentheses."""
+        """List the tokens outside parentheses."""
         depth = 0
         for token in self.tokens:
             if token.token_type == TokenType.L_PAREN:
@@ -181,7 +181,7 @@ class SqlText:
                 yield token
 
     def adjacent(self, texts: Sequence[str]) -> Iterator[str]:
-        """The strings that these literals are wherever they stand side by side.
+        """Join string literals that are written side by side.
 
         The tree does not keep their places. Without a space between them, the two quotes in the
         middle are a quote.
@@ -196,7 +196,7 @@ class SqlText:
                 yield joined
 
     def token_at(self, offset: int) -> int:
-        """The index of the token that begins at an offset."""
+        """Find the token that begins at an offset."""
         return max(bisect.bisect_right(self._starts, offset + len(self.lead)) - 1, 0)
 
     def refuse(
@@ -207,14 +207,14 @@ class SqlText:
         verdict: str = "is not supported",
         remedy: str = "",
     ) -> NoReturn:
-        """Say that Plait does not have something of SQL."""
+        """Raise UnsupportedSql at a position."""
         offset = where if isinstance(where, int) else self.offset(where)
         line, column = self.position(offset)
         raise UnsupportedSql(f"{what} {verdict}", line=line, column=column, remedy=remedy)
 
     @contextmanager
     def placing(self, where: exp.Expr | int) -> Iterator[None]:
-        """Errors raised within are of the same type, and say where."""
+        """Add the position to errors raised within, keeping their type."""
         try:
             yield
         except UnsupportedSql:
@@ -249,7 +249,7 @@ _OPENING: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Unnest: ("UNNEST",),
     exp.Values: ("VALUES",),
 }
-"""The words with which nodes begin that sqlglot does not mark."""
+"""The first words of nodes whose position sqlglot does not mark."""
 
 
 def _marks(node: exp.Expr, which: str) -> list[int]:
@@ -257,7 +257,7 @@ def _marks(node: exp.Expr, which: str) -> list[int]:
 
 
 def _plain(description: str) -> str:
-    """sqlglot's words without its class names."""
+    """Remove class names from sqlglot's messages."""
     description = re.sub(r"<Token .*?SENTINEL.*?>", "the end", description)
     description = re.sub(r"<Token .*?text: (.*?), line.*?>", r"'\1'", description)
     missing = re.search(r"Required keyword: '\w+' missing for <class '[\w.]*\.(\w+)'>", description)

@@ -1,4 +1,4 @@
-"""Whole queries: SELECT ... FROM ... JOIN ... ON ... WHERE ... WITHIN ...
+"""Parse whole queries: SELECT ... FROM ... JOIN ... ON ... WHERE ... WITHIN ...
 
 `WITHIN 10 SECONDS`, the last clause, is Plait's own: all tuples of a result are within that time
 of each other, besides what the interval conditions say.
@@ -79,7 +79,7 @@ def parse_query(
     time: Mapping[str, str] | None = None,
     watermark: Duration | Mapping[str, Duration] | None = None,
 ) -> Query:
-    """The query that a SELECT statement asks, over tables whose columns `catalog` lists.
+    """Parse a SELECT statement over tables whose columns `catalog` lists.
 
     `time` names the event-time column and `watermark` the delay, by stream or by table.
 
@@ -101,7 +101,7 @@ def parse_statement(
     lateness: Lateness = "own",
     dialect: Dialect = PLAIN,
 ) -> tuple[Query, dict[str, str]]:
-    """The query, and which table each of its streams is."""
+    """Parse a SELECT statement; return the query and the table of each stream."""
     source = SqlText(text, dialect=dialect)
     within, body = _within(source)
     select = _select(source, body)
@@ -131,7 +131,7 @@ def parse_statement(
 
 
 def _within(source: SqlText) -> tuple[int | None, str]:
-    """The width of the WITHIN clause, and the text without it."""
+    """Split off the WITHIN clause: its width, and the text without it."""
     tokens = list(source.outside())
     for i, token in enumerate(tokens[:-1]):
         if token.text.upper() == "WITHIN" and token.token_type == TokenType.VAR:
@@ -235,7 +235,7 @@ def _check_join(source: SqlText, join: exp.Expr) -> None:
 
 
 def _join_words(source: SqlText, place: int) -> tuple[int, list[str]]:
-    """The words before a joined table, and where they begin."""
+    """Read the words before a joined table, and where they begin."""
     end = source.token_at(place)
     while end > 0 and source.tokens[end - 1].token_type == TokenType.L_PAREN:
         end -= 1
@@ -281,7 +281,7 @@ def _table(source: SqlText, node: exp.Expr, catalog: Catalog) -> FromTable:
 def _conditions(
     source: SqlText, select: exp.Select, streams: Sequence[Stream]
 ) -> tuple[dict[str, str], list[Part]]:
-    """The columns of USING with the stream they come from, and every condition."""
+    """Collect the columns of USING with their stream, and every condition."""
     merged: dict[str, str] = {}
     parts: list[Part] = []
     for i, join in enumerate(select.args.get("joins") or [], start=1):
@@ -314,7 +314,7 @@ def _owner(streams: Sequence[Stream], name: str) -> str:
 
 
 def _by_stream(tables: Sequence[FromTable], given: Mapping[str, T]) -> dict[str, T]:
-    """Settings by stream; one given for a table holds for each of its streams."""
+    """Return settings by stream; one given for a table holds for each of its streams."""
     names = [t.name for t in tables]
     for name in given:
         if name not in names and all(t.table != name for t in tables):

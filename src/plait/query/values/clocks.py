@@ -59,12 +59,12 @@ def as_timestamp(value: Value) -> Value:
 
 
 def shown(value: Value) -> Value:
-    """What clocks show, as a timestamp without a zone."""
+    """Convert to local time, as a timestamp without a zone."""
     return pc.local_timestamp(value) if value.type.tz is not None else value
 
 
 def clock_field(field: str, value: Value) -> Value:
-    """The hour, minute or second that clocks show, as an INT."""
+    """Return the hour, minute or second of local time, as an INT."""
     (times,) = _both(shown(as_timestamp(value)))
     size, most = {"hour": (3600, 24), "minute": (60, 60), "second": (1, 60)}[field]
     numbers = ints(times) // (size * _SECOND) % most
@@ -72,7 +72,7 @@ def clock_field(field: str, value: Value) -> Value:
 
 
 def seconds_with_fraction(value: Value) -> Value:
-    """The second that clocks show with its fraction, as DECIMAL(8, 6)."""
+    """Return the second of local time with its fraction, as DECIMAL(8, 6)."""
     (times,) = _both(shown(as_timestamp(value)))
     return from_unscaled(ints(times) % (60 * _SECOND), pa.decimal128(8, 6), times)
 
@@ -83,7 +83,7 @@ def _both(*values: Value) -> list[pa.Array]:
 
 
 def truncate_timestamp(unit: Value, value: Value) -> Value:
-    """The beginning of the unit that the clocks are in; null for no unit.
+    """Truncate local time to a unit; null for an unknown unit.
 
     >>> noon = pa.array(["2024-05-17 12:34:56"]).cast(pa.timestamp("us"))
     >>> truncate_timestamp(pa.scalar("HOUR"), noon).to_pylist()
@@ -113,7 +113,7 @@ def truncate_timestamp(unit: Value, value: Value) -> Value:
 
 
 def plus_days(value: Value, length: Value) -> Value:
-    """Later by a length of time, whole days of which are days of the calendar.
+    """Add a duration, whole days of which are days of the calendar.
 
     >>> noon = pa.array(["2024-03-30 11:00:00Z"]).cast(pa.timestamp("us", "Europe/Berlin"))
     >>> plus_days(noon, pa.scalar(86_400_000_000, pa.duration("us"))).cast(pa.int64()).to_pylist()
@@ -171,7 +171,7 @@ def months_between(end: Value, start: Value, rounded: Value | None = None) -> Va
 def make_timestamp(
     year: Value, month: Value, day: Value, hour: Value, minute: Value, second: Value
 ) -> Value:
-    """What a clock shows, from its numbers; null if no clock shows that.
+    """Make a local time from its fields; null if there is no such time.
 
     Seconds have up to six digits after the point, and 60 is the beginning of the next minute.
     """
@@ -204,7 +204,7 @@ _EPOCHS = {"s": "unix_seconds", "ms": "unix_millis", "us": "unix_micros"}
 
 
 def from_epoch(unit: str) -> Callable[[Value], Value]:
-    """The instant so many units after 1970-01-01 UTC, null if it is too far away."""
+    """Return the instant that is `count` units after 1970-01-01 UTC; null beyond the range."""
 
     def instant(value: Value) -> Value:
         (count,) = _both(as_whole(value))

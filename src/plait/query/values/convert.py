@@ -1,4 +1,4 @@
-"""Casts: a value of one type as a value of another, null where it has none there.
+"""Cast values from one type to another, null where a value has no counterpart.
 
 The rules are Spark's for TRY_CAST. Where a double meets decimals or strings, its shortest decimal
 form counts, as in Spark: 0.7 is seven tenths (`float_text` has the rules for strings). A timestamp
@@ -53,7 +53,7 @@ _EPOCH = dt.datetime(1970, 1, 1)
 
 
 def convert(value: Value, target: pa.DataType) -> Value:
-    """The value in another type, or Unfit if no value of its type has one there.
+    """Cast a value, or raise Unfit if no value of its type can be cast.
 
     >>> convert(pa.array(["7", " 8 ", "nine"]), pa.int64()).to_pylist()
     [7, 8, None]
@@ -112,7 +112,7 @@ def fitted(value: Decimal, precision: int, scale: int) -> Decimal | None:
 
 
 def shortest(number: float) -> Decimal:
-    """The shortest decimal that is read back as this double."""
+    """Return the shortest decimal that reads back as this double."""
     return Decimal(repr(float(number)))
 
 
@@ -287,10 +287,10 @@ def _to_timestamp(value: pa.Array, target: pa.DataType) -> pa.Array | None:
 
 
 def by_the_clock(value: pa.Array, zone: str) -> pa.Array:
-    """The instants at which the clocks of a zone showed these times.
+    """Convert local times of a zone to instants.
 
-    Of two, the earlier one. Times that clocks left out are counted by the clock before the change,
-    as in Java: with 2:00 to 3:00 left out, 2:30 is 3:30.
+    Of two instants, the earlier one. Times that a change of clocks skips follow the offset before
+    it, as in Java: with 2:00 to 3:00 left out, 2:30 is 3:30.
     """
     sooner = pc.assume_timezone(value, zone, ambiguous="earliest", nonexistent="latest")
     shown = pc.local_timestamp(sooner)

@@ -34,7 +34,7 @@ _UNITS = {
     **dict.fromkeys(("MONTH", "MM", "MON"), "month"),
     "WEEK": "week",
 }
-"""What the units of `trunc` are called."""
+"""The names of the units of `trunc`."""
 
 
 def as_date(value: Value) -> Value:
@@ -122,7 +122,7 @@ def first_days(months: Ints) -> Ints:
 
 
 def date_add(value: Value, count: Value) -> Value:
-    """So many days later.
+    """Add days.
 
     >>> date_add(pa.array(["2024-02-28"]).cast(pa.date32()), pa.scalar(2)).to_pylist()
     [datetime.date(2024, 3, 1)]
@@ -144,7 +144,7 @@ def date_diff(end: Value, start: Value) -> Value:
 
 
 def add_months(value: Value, count: Value) -> Value:
-    """The same day so many months later, or the last one if the month has no such day.
+    """Add months; the last day of the month where it has no such day.
 
     >>> add_months(pa.array(["2024-01-31"]).cast(pa.date32()), pa.scalar(1)).to_pylist()
     [datetime.date(2024, 2, 29)]
@@ -182,7 +182,7 @@ def next_day(value: Value, name: Value) -> Value:
 
 
 def date_unit(name: str | None) -> str | None:
-    """The unit that `trunc` calls so: year, quarter, month or week."""
+    """Find the unit of `trunc` by its name: year, quarter, month or week."""
     return None if name is None else _UNITS.get(name.upper())
 
 
@@ -208,7 +208,7 @@ def truncate_date(value: Value, unit: Value) -> Value:
 
 
 def civil_days(year: Ints, month: Ints, day: Ints) -> tuple[Ints, Bools]:
-    """Days since 1970-01-01, and where there is no such day."""
+    """Compute days since 1970-01-01, and mark where there is no such day."""
     wrong = (month < 1) | (month > 12) | (day < 1) | (np.abs(year) > 9_999_999)
     months = np.where(wrong, 0, (year - 1970) * 12 + month - 1)
     first = first_days(months)
@@ -217,7 +217,7 @@ def civil_days(year: Ints, month: Ints, day: Ints) -> tuple[Ints, Bools]:
 
 
 def make_date(year: Value, month: Value, day: Value) -> Value:
-    """The date of these numbers, null if there is none.
+    """Make a date from year, month and day; null if there is no such date.
 
     >>> make_date(pa.array([2024, 2023]), pa.scalar(2), pa.scalar(29)).to_pylist()
     [datetime.date(2024, 2, 29), None]
@@ -233,6 +233,6 @@ def unix_date(value: Value) -> Value:
 
 
 def from_unix_date(value: Value) -> Value:
-    """The date so many days after 1970-01-01."""
+    """Return the date that is `days` after 1970-01-01."""
     (count,) = _both(as_whole(value))
     return from_days(ints(count), count)

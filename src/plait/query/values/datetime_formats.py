@@ -1,4 +1,4 @@
-"""Dates and times in a given format: the letters of Java that mean the same everywhere.
+"""Format and parse dates and times: the letters of Java that mean the same everywhere.
 
 `yyyy`, `MM`, `dd`, `HH`, `hh`, `mm`, `ss`, `S` (a digit of the fraction each), single letters for
 numbers without zeros before them, `MMM` and `E` for short English names, `a` for AM and PM, other
@@ -65,7 +65,7 @@ def _unknown(letters: str, pattern: str) -> Unfit:
 
 
 def date_format(value: Value, pattern: Value) -> Value:
-    """What clocks show, in a format.
+    """Format local time.
 
     >>> noon = pa.array(["2024-05-17 12:04:56"]).cast(pa.timestamp("us"))
     >>> date_format(noon, pa.scalar("d MMM yyyy, HH:mm")).to_pylist()
@@ -178,7 +178,7 @@ _LEAST = (("year", 1970), ("month", 1), ("day", 1))
 
 
 def parse_timestamp(value: Value, pattern: Value) -> Value:
-    """What a text in a format says that clocks show; null where it is not in that format.
+    """Parse local time from a text in a format; null where the text does not match.
 
     >>> parse_timestamp(pa.array(["17.05.2024", "x"]), pa.scalar("dd.MM.yyyy")).to_pylist()
     [datetime.datetime(2024, 5, 17, 0, 0), None]

@@ -43,7 +43,7 @@ def hexadecimal(value: Value) -> Value:
 
 
 def from_hexadecimal(value: Value) -> Value:
-    """The bytes of hexadecimal digits, null if they are none."""
+    """Decode hexadecimal digits; null for any other text."""
     return by_value(_unhex, pa.binary(), as_text(value))
 
 

@@ -1,4 +1,4 @@
-"""The plain forms in which the operators meet values, and how values get into them.
+"""The plain forms that operators work on, and conversions into them.
 
 A value is an Arrow array, or a scalar that stands for the same value in every row: literals are
 spread over the rows only where an operator needs it. Encodings (dictionary, run-end, views) are
@@ -59,17 +59,17 @@ def decoded(value: Value) -> Value:
 
 
 def spread(value: Value, length: int) -> pa.Array:
-    """An array of `length` rows: a scalar is repeated, an array is left alone."""
+    """Make an array of `length` rows: repeat a scalar, return an array unchanged."""
     return pa.repeat(value, length) if isinstance(value, pa.Scalar) else value
 
 
 def rows(values: Sequence[Value]) -> int:
-    """The number of rows of the first array among the values, 1 if there is none."""
+    """Return the length of the first array among the values; 1 without an array."""
     return next((len(v) for v in values if not isinstance(v, pa.Scalar)), 1)
 
 
 def ints(value: Value) -> Ints:
-    """The numbers behind an integer or temporal array of 64 bits, whatever stands in null rows."""
+    """Return the numbers of an integer or temporal array of 64 bits, undefined in null rows."""
     if value.null_count:
         value = pc.fill_null(value.cast(pa.int64()), 0)
     return np.asarray(value.cast(pa.int64()).to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Numbers as Java has them.
+"""Numbers as in Java.
 
 Integers that do not fit wrap around, are cut off, or are the largest one: Spark computes so where
 `spark.sql.ansi.enabled` is off. Floating-point numbers have texts that depend on Java's version.
@@ -63,7 +63,7 @@ def wrapping(op: str, left: Value, right: Value) -> Value:
 
 
 def integer_of(value: Value, bits: Value) -> Value:
-    """A cast to an integer of so many bits that never fails, except for texts that are no numbers.
+    """Cast to an integer of `bits` bits; only texts that are not numbers fail.
 
     >>> integer_of(pa.array([300.7, float("nan")]), pa.scalar(8)).to_pylist()
     [44, 0]
@@ -98,7 +98,7 @@ def _wrapped_int(number: int, bits: int) -> int:
 
 
 def _clipped(numbers: Floats, bits: int) -> Ints:
-    """Doubles without what is behind the point; 0 for NaN, the largest integer for what is more."""
+    """Truncate doubles to integers; NaN becomes 0, and numbers that are too large are clipped."""
     most = 2 ** (bits - 1)
     high, low = numbers >= most, numbers < -most
     inside = np.where(high | low | np.isnan(numbers), 0, numbers).astype(np.int64)
@@ -115,7 +115,7 @@ def _from_text(text: str, bits: int) -> int | None:
 
 
 def last_instant(value: Value) -> Value:
-    """The instant so many seconds after 1970; beyond 64 bits of microseconds, the last one."""
+    """Return the instant `seconds` after 1970; beyond 64 bits of microseconds, the last one."""
     seconds = spread(as_whole(value), 1)
     limit = (2**63 - 1) // 1_000_000
     numbers = ints(seconds)

@@ -36,12 +36,12 @@ _NAMED = {
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _REMEDY = "compute it with Spark before the join, in a column"
 _MOST_REPEATS = 1000
-"""RE2 repeats nothing more often."""
+"""The most repetitions in RE2."""
 
 
 @dataclass(frozen=True, slots=True)
 class JavaPattern:
-    """A pattern of Java in the words of Python and of RE2.
+    """A Java pattern, translated for Python and for RE2.
 
     `lines` says whether the ends of lines matter, `folded` whether `(?i)` stands before it,
     `captures` how many groups it has, `nested` whether one of them is repeated, and `empty` whether
@@ -225,7 +225,7 @@ def _inside(sign: str) -> str:
 
 @lru_cache(maxsize=256)
 def java_pattern(text: str) -> JavaPattern:
-    r"""A pattern of Java's, or Unfit with what in it is not read as Java reads it.
+    r"""Translate a Java pattern, or raise Unfit where its meaning would differ.
 
     >>> java_pattern(r"(a|b)+\.$").re2
     '(a|b)+\\x2e\\z'
@@ -288,7 +288,7 @@ def rlike(value: Value, pattern: Value) -> Value:
 
 
 def regexp_extract(value: Value, pattern: Value, group: Value | None = None) -> Value:
-    r"""A group of the first match (the first one, if none is named), empty if there is none.
+    r"""Extract a group of the first match (group 1 by default), empty without a match.
 
     >>> regexp_extract(pa.array(["100-200"]), pa.scalar(r"(\d+)-(\d+)"), pa.scalar(2)).to_pylist()
     ['200']
@@ -309,7 +309,7 @@ def regexp_extract(value: Value, pattern: Value, group: Value | None = None) -> 
 
 
 def regexp_substr(value: Value, pattern: Value) -> Value:
-    """The first match, null if there is none."""
+    """Return the first match, null without one."""
     text, java = as_text(value), _searched(pattern)
     if java is None:
         return pa.nulls(len(text), pa.string())
@@ -322,7 +322,7 @@ def regexp_substr(value: Value, pattern: Value) -> Value:
 
 
 def regexp_count(value: Value, pattern: Value) -> Value:
-    """How many matches there are, one after the other."""
+    """Count the matches."""
     text, java = as_text(value), _repeatedly(pattern)
     if java is None:
         return pa.nulls(len(text), pa.int32())
@@ -361,7 +361,7 @@ def _matches(java: JavaPattern, text: str) -> Iterator[re.Match[str]]:
 
 
 def _expansion(text: str, captures: int) -> Callable[[re.Match[str]], str]:
-    """What a replacement text makes of a match."""
+    """Expand a replacement text for a match."""
     pieces: list[str | int] = []
     at = 0
     while at < len(text):

@@ -28,7 +28,7 @@ _WORDS = re.compile(r"[^ ]+")
 
 
 def concat_ws(separator: Value, *values: Value) -> Value:
-    """The strings that are there, with the separator between them; other values become strings.
+    """Join the strings that are not null with a separator; other values become strings.
 
     >>> concat_ws(pa.scalar("-"), pa.array(["a", None]), pa.array(["b", "c"])).to_pylist()
     ['a-b', 'c']
@@ -48,7 +48,7 @@ def concat_ws(separator: Value, *values: Value) -> Value:
 
 
 def right(value: Value, count: Value) -> Value:
-    """The last characters of a string, none if the number is not positive."""
+    """Return the last characters of a string, none if the number is not positive."""
     return by_value(
         lambda s, n: s[-n:] if n > 0 else "", pa.string(), as_text(value), as_whole(count)
     )
@@ -140,7 +140,7 @@ def translate(value: Value, old: Value, new: Value) -> Value:
 
 
 def repeat(value: Value, count: Value) -> Value:
-    """The string so many times."""
+    """Repeat a string `times` times."""
     return by_value(lambda s, n: s * max(n, 0), pa.string(), as_text(value), as_whole(count))
 
 
@@ -170,7 +170,7 @@ def locate(sought: Value, value: Value, start: Value | None = None) -> Value:
 
 
 def split_part(value: Value, delimiter: Value, index: Value) -> Value:
-    """The part of that index between delimiters, from the end if negative; empty if there is none.
+    """Return the part at an index between delimiters, from the end if negative; empty beyond them.
 
     >>> split_part(pa.array(["a.b.c"]), pa.scalar("."), pa.scalar(-1)).to_pylist()
     ['c']
@@ -187,7 +187,7 @@ def split_part(value: Value, delimiter: Value, index: Value) -> Value:
 
 
 def substring_index(value: Value, delimiter: Value, count: Value) -> Value:
-    """What stands before so many delimiters, or after so many from the end if negative.
+    """Return the text before the delimiter at `count`, or after it from the end if negative.
 
     >>> substring_index(pa.array(["a.b.c"]), pa.scalar("."), pa.scalar(2)).to_pylist()
     ['a.b']

@@ -1,4 +1,4 @@
-"""The type in which values of several types meet: the sides of `=`, the branches of a CASE."""
+"""Find the common type of several types: for the sides of `=` or the branches of a CASE."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plait.query.values.forms import UNITS, Unfit, is_bytes, is_number, is_text
 
 
 def unify(types: Sequence[pa.DataType]) -> pa.DataType:
-    """The type in which values of these types meet, as branches of a CASE or sides of `=`.
+    """Return the common type of these types, for branches of a CASE or sides of `=`.
 
     >>> unify([pa.int32(), pa.float32()]), unify([pa.null(), pa.string()])
     (DataType(double), DataType(string))

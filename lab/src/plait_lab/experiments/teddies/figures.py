@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from plait.engine.intake.times import BEFORE_ALL_TIMES
 from plait.engine.tactics.policies import Choice, History, RoutingPolicy
-from plait.engine.tactics.routed import Waited
+from plait.engine.tactics.routed import QueueCounts
 from plait.kernels.jit import Ints
 from plait.kernels.memory import Saved
 from plait.local.host import LocalRun
@@ -109,7 +109,7 @@ class _Run:
     seconds: float
     results: int
     decisions: int
-    queues: list[Waited] = field(default_factory=list)
+    queues: list[QueueCounts] = field(default_factory=list)
 
 
 class Dear:
