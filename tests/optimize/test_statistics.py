@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +10,6 @@ from plait.errors import StatisticsError, UnknownStream
 from plait.optimize.statistics import (
     Estimate,
     Statistics,
-    load_statistics,
     read_statistics,
     resolve,
 )
@@ -89,14 +86,3 @@ def test_equalities_of_one_key_either_way_round() -> None:
     found = resolve(clique(3), Statistics.of({}, {"c.k = a.k": 0.1, "a.k = b.k": 0.2}))
     assert found.pairs == ({(0, 2): 0.1, (0, 1): 0.2, (1, 2): 0.1},)
     assert not any("selectivity" in text for text in found.assumptions)
-
-
-def test_files(tmp_path: Path) -> None:
-    path = tmp_path / "stats.json"
-    path.write_text(json.dumps({"rates": {"a": 3}}))
-    assert load_statistics(path).rates["a"].value == 3
-    path.write_text("{")
-    with pytest.raises(StatisticsError, match=r"stats\.json is not JSON"):
-        load_statistics(path)
-    with pytest.raises(StatisticsError, match="cannot be read"):
-        load_statistics(tmp_path / "missing.json")

@@ -12,11 +12,11 @@ the paper leaves out: a machine that has too little power for both plans at once
 *Hash joins.* By nested loops a pair costs T_j whether or not it matches. A hash join looks each
 tuple of one side up (`probe`) and pays for the pairs that match.
 
-*Corrected.* Equations 6 and 7 integrate over time and then multiply by it once more, which their
-units do not bear; here the cost of the first W is the integral itself, and the rate is the rate.
+*Corrected.* Equation 6 integrates over time and then multiplies by it once more, which its units do
+not allow; here the cost of the first W is the integral itself.
 Equation 8 takes |S_BC| to be λ_BC W, as in a running plan, where a combination is kept until W
 after its latest tuple. A state that is recomputed is joined from windows of length W, which hold
-half as many pairs, and a third as many triples: `predict` counts those, `equation_8` is as printed.
+half as many pairs, and a third as many triples: `predict` counts those.
 
 *Units.* Seconds, tuples, and seconds of work; divide work by the speed of a machine.
 """
@@ -95,15 +95,6 @@ def t_move(old_joins: int, new_joins: int, terms: Terms) -> float:
     return 2 * min(old_joins, new_joins) * terms.cursor
 
 
-def state_size(rate: float, window: float) -> float:
-    """|S_A| = λ_A W.
-
-    >>> state_size(10.0, 2.0)
-    20.0
-    """
-    return rate * window
-
-
 def t_state(left: float, right: float, sigma: float, terms: Terms, streams: int = 2) -> float:
     """The time to recompute S_AB from |S_A| and |S_B|: T_j |S_A||S_B| + T_s |S_A||S_B| σ.
 
@@ -119,34 +110,6 @@ def t_state(left: float, right: float, sigma: float, terms: Terms, streams: int 
     if terms.kind == "nested-loop":
         return left * right * terms.join + stored
     return min(left, right) * terms.probe + found * terms.join + stored
-
-
-def equation_1(rate_a: float, rate_b: float, window: float, sigma: float, terms: Terms) -> float:
-    """T_S_AB = λ_A λ_B W² (T_j + T_s σ_AB).
-
-    >>> equation_1(10.0, 10.0, 2.0, 0.1, Terms(0.0, 0.0, join=1.0, store=1.0))
-    440.0
-    """
-    return t_state(state_size(rate_a, window), state_size(rate_b, window), sigma, terms)
-
-
-def output_rate(rate_a: float, rate_b: float, window: float, sigma: float) -> float:
-    """Equation 2: λ_AB = 2 λ_A λ_B W σ_AB.
-
-    >>> output_rate(10.0, 20.0, 1.0, 0.1)
-    40.0
-    """
-    return 2 * rate_a * rate_b * window * sigma
-
-
-def t_moving_state(old_joins: int, new_joins: int, recomputed: list[float], terms: Terms) -> float:
-    """Equation 3: T_MS = T_match + T_move + T_S.
-
-    >>> t_moving_state(3, 3, [100.0, 50.0], Terms(1.0, 1.0, 0.0, 0.0))
-    192.0
-    """
-    both = t_match(old_joins, new_joins, terms) + t_move(old_joins, new_joins, terms)
-    return both + sum(recomputed)
 
 
 def t_parallel_track(height: int, window: float) -> float:
@@ -183,33 +146,6 @@ def new_join_work(
     pairs = rate_b * rate_c * window**2
     filling = _pairs_work(pairs, entered, terms, sigma) + entered * terms.store
     return filling + window * _running(rate_b, rate_c, window, terms, sigma)
-
-
-def new_output_rate(
-    time: float, rate_b: float, rate_c: float, window: float, sigma: float
-) -> float:
-    """Equation 7: the output rate of a join of the new box, so long after it began.
-
-    >>> [new_output_rate(t, 10.0, 10.0, 2.0, 0.1) for t in (1.0, 2.0, 9.0)]
-    [20.0, 40.0, 40.0]
-    """
-    return 2 * rate_b * rate_c * sigma * min(time, window)
-
-
-def equation_8(
-    rates: tuple[float, float, float], sigmas: tuple[float, float], window: float, terms: Terms
-) -> float:
-    """T_MS of figure 4, from λ_B, λ_C, λ_D and σ_BC, σ_BCD, as printed (T_match, T_move left out).
-
-    λ_B λ_C W² (T_j + T_s σ_BC) + 2 λ_B λ_C λ_D W³ (T_j σ_BC + T_s σ_BC σ_BCD)
-
-    >>> equation_8((10.0, 10.0, 10.0), (0.05, 0.02), 1.0, Terms(0.0, 0.0, join=1.0, store=0.0))
-    200.0
-    """
-    b, c, d = rates
-    first = equation_1(b, c, window, sigmas[0], terms)
-    joined = output_rate(b, c, window, sigmas[0])
-    return first + t_state(joined * window, d * window, sigmas[1], terms, 3)
 
 
 def _running(a: float, b: float, window: float, terms: Terms, sigma: float) -> float:
@@ -251,18 +187,9 @@ class Prediction:
         return self.t_match + self.t_move + self.t_recompute
 
     @property
-    def t_pt(self) -> float:
-        """T_PT, longer than equation 4 if the machine cannot do the work in that time."""
-        return max(self.t_purge, self.parallel_work / self.speed)
-
-    @property
     def parallel_extra(self) -> float:
         """Seconds that a parallel track takes beyond what the new plan alone would meanwhile."""
         return (self.parallel_work - self.new_load * self.t_purge) / self.speed
-
-    def t_clean(self, since: float) -> float:
-        """How long it takes to work off what has piled up in so many seconds, if it has."""
-        return since * max(0.0, self.old_load / self.speed - 1)
 
 
 def height(plan: Node) -> int:
@@ -297,8 +224,8 @@ def predict(
     >>> model = long_chain_model()
     >>> old, new = (parse_shape(model.query, s) for s in ("(((a b) c) d)", "(a ((b c) d))"))
     >>> found = predict(model, old, new, terms_of(PAPER, "nested-loop"))
-    >>> f"T_MS {found.t_ms:.3f} s, T_PT {found.t_pt:.0f} s"
-    'T_MS 0.355 s, T_PT 73 s'
+    >>> f"T_MS {found.t_ms:.3f} s"
+    'T_MS 0.355 s'
     """
     n, m = len(list(joins(old))), len(list(joins(new)))
     recompute = 0.0

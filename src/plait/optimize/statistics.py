@@ -24,12 +24,10 @@ one is known, it is used for that set; larger sets are worked out from it.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from plait.errors import StatisticsError, UnknownStream, did_you_mean
@@ -173,17 +171,6 @@ def statistics_to_dict(known: Statistics) -> dict[str, Any]:
         for name in _TABLES
     }
     return tables | ({} if known.batch is None else {"batch": plain(known.batch)})
-
-
-def load_statistics(path: Path) -> Statistics:
-    """Statistics from a JSON file."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StatisticsError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise StatisticsError(f"{path} is not JSON: {error}") from None
-    return read_statistics(data, str(path))
 
 
 def _estimate(given: Any, unit: str, where: str) -> Estimate | None:

@@ -10,7 +10,6 @@ plait.errors.PlanError: the packet limit is 0; a packet holds at least one tuple
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -48,8 +47,8 @@ class Teddies:
 
     A metaqueue is scheduled when it holds as many tuples as its threshold says. The threshold
     doubles when the metaqueue has twice as many tuples at its turn, and is halved in every round
-    that it has waited beyond `counter_limit` rounds. So waiting is bounded in rounds, by
-    `longest_wait`; and in batches, by `patience`.
+    that it has waited beyond `counter_limit` rounds. So waiting is bounded in rounds, and
+    in batches by `patience`.
 
     >>> str(Teddies())
     'teddies (ordered)'
@@ -77,21 +76,6 @@ class Teddies:
         for name, value in (("counter limit", self.counter_limit), ("patience", self.patience)):
             if value < 0:
                 raise PlanError(f"the {name} is {value}; it cannot be negative")
-
-    def longest_wait(self, metaqueues: int, occupancy: int) -> int:
-        """The most rounds that a tuple waits among so many metaqueues of at most `occupancy`.
-
-        Past the counter limit the threshold is halved in each round; once it is one, the
-        metaqueue is in the scheduler's queue, where each of the others comes before it once for
-        every packet that its own tuples fill.
-
-        >>> Teddies(packet_limit=8, threshold_limit=8, counter_limit=4).longest_wait(5, occupancy=8)
-        14
-        """
-        highest = min(self.threshold_limit, self.packet_limit)
-        unscheduled = self.counter_limit + math.ceil(math.log2(highest)) + 2
-        packets = math.ceil(max(1, occupancy) / self.packet_limit)
-        return unscheduled + metaqueues * packets
 
     def __str__(self) -> str:
         return f"teddies ({self.policy})"

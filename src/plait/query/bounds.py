@@ -79,12 +79,6 @@ class Bounds:
         """The longest time that a tuple can wait for a partner."""
         return max(max(row) for row in self.matrix)
 
-    def admits(self, times: Sequence[int]) -> bool:
-        """Whether tuples with these event times, one per stream, are close enough."""
-        return all(
-            times[j] - times[i] <= d for i, row in enumerate(self.matrix) for j, d in enumerate(row)
-        )
-
 
 def close(names: Sequence[str], constraints: Sequence[Constraint]) -> Bounds:
     """Compute the tightest equivalent matrix, or raise the error that names the culprits."""

@@ -22,6 +22,7 @@ from plait.query.expr import Call, Column
 from plait.query.query import Field, Query, Stream, make_query
 from plait.testing.examples import chain, clique
 from plait.tuning import USUAL, Tuning
+from plait_lab.engine.longest_wait import longest_wait
 from plait_lab.laws.strategies.histories import History, crowds
 
 
@@ -164,7 +165,7 @@ def test_no_tuple_waits_longer_than_the_bound(history: History, settings: Teddie
 def _check_waits(teddy: TeddyTactic, settings: Teddies) -> None:
     queues = teddy.metaqueues()
     if queues:
-        bound = settings.longest_wait(len(queues), max(q.most for q in queues))
+        bound = longest_wait(settings, len(queues), max(q.most for q in queues))
         assert max(q.longest_rounds for q in queues) <= bound
 
 

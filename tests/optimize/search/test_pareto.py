@@ -8,8 +8,8 @@ import pytest
 
 from plait.optimize.budget import Budget
 from plait.optimize.search.candidate import Joins
-from plait.optimize.search.jtree_finder import jtree_finder
 from plait.optimize.search.pareto import pareto_finder
+from plait_lab.exhaustive.jtree_finder import jtree_finder
 from plait_lab.experiments.qualified.settings import draw
 
 

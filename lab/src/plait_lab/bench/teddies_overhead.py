@@ -18,6 +18,7 @@ from plait.engine.tactics.routed import RoutedTactic
 from plait.local.host import LocalRun
 from plait.plan.routed import POLICIES, Plan, Teddies
 from plait.query.query import Query
+from plait_lab.engine.longest_wait import longest_wait
 from plait_lab.exhaustive.plans import all_plans
 from plait_lab.reporting.report import Note, Report, at_most, equal, spread
 from plait_lab.workloads.keyed import keyed_query, keyed_tables
@@ -118,7 +119,7 @@ def _waits(router: RoutedTactic) -> dict[str, Any]:
         "wait": {
             "mean_rounds": sum(q.mean_rounds * q.tuples for q in queues) / max(1, tuples),
             "longest_rounds": max(q.longest_rounds for q in queues),
-            "bound_rounds": settings.longest_wait(len(queues), max(q.most for q in queues)),
+            "bound_rounds": longest_wait(settings, len(queues), max(q.most for q in queues)),
             "mean_seconds": sum(q.mean_seconds * q.tuples for q in queues) / max(1, tuples),
             "longest_seconds": max(q.longest_seconds for q in queues),
             "bounded by": f"counter_limit={settings.counter_limit}, "

@@ -36,7 +36,9 @@ ITEMS = (
     Item("000", "section 4.2", "parallel track", "laws/test_law3_boxes.py"),
     Item("000", "equation 5", "cost of the old box in 2W", "optimize/test_migration_cost.py"),
     Item("000", "equation 6", "cost of the new box in 2W", "optimize/test_migration_cost.py"),
-    Item("000", "equation 7", "output rate of the new box", "optimize/test_migration_cost.py"),
+    Item(
+        "000", "equation 7", "output rate of the new box", "lab/experiments/cape/test_equations.py"
+    ),
     Item("000", "table 1", "terms of the cost model", "optimize/test_migration_cost.py"),
     Item("000", "table 2", "parameters", "lab/experiments/cape/test_stages.py"),
     Item("001", "algorithm 1", "greedy plan generation", "sites/planner/test_greedy.py"),
@@ -61,7 +63,7 @@ ITEMS = (
     Item("002", "section 3.2", "the steps of PTLB", "lab/virtual/test_cluster.py"),
     Item("002", "section 4.1", "states that match, and others", "lab/virtual/test_cluster.py"),
     Item("002", "section 4.2", "the steps of MSLB", "lab/virtual/test_cluster.py"),
-    Item("003", "algorithm 1", "JTree-Finder", "optimize/search/test_jtree_finder.py"),
+    Item("003", "algorithm 1", "JTree-Finder", "lab/exhaustive/test_jtree_finder.py"),
     Item("003", "algorithm 2", "two-layer framework", "optimize/search/test_two_layer.py"),
     Item("003", "algorithm 3", "state-selection", "optimize/search/test_state_selection.py"),
     Item("003", "algorithm 4", "state-removal", "optimize/search/test_state_removal.py"),

@@ -19,7 +19,7 @@ part of it: what waits is bounded by the depth of a history, not by the size of 
 
 *Waiting.* At the end of a batch every metaqueue is worked off whose oldest tuple has been under
 way for more than `patience` batches; histories only grow, so one pass from short to long ones
-does. Within a batch a tuple waits for at most `Teddies.longest_wait` rounds. Both are measured:
+does. Within a batch the rounds that a tuple waits are bounded. Both are measured:
 `metaqueues` reports rounds and seconds.
 """
 

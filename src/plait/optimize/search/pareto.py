@@ -20,12 +20,21 @@ from dataclasses import dataclass
 from plait.optimize.budget import Budget
 from plait.optimize.model import Cost
 from plait.optimize.search.candidate import Candidate, Joins
-from plait.optimize.search.jtree_finder import QualifiedPlans
 from plait.optimize.search.partitions import Partitions
 
 _ROUNDING = 1 - 1e-9
 
 _Point = tuple[float, float, Candidate]
+
+
+@dataclass(frozen=True, slots=True)
+class QualifiedPlans:
+    """The qualified plans that a search has found; finding none is a proof unless it `gave_up`."""
+
+    plans: tuple[Candidate, ...]
+    gave_up: bool = False
+    kept: int = 0
+    """Subplans kept on the way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,11 +132,6 @@ def from_unscaled(numbers: Ints, type_: pa.DataType, *nulls: Bools | pa.Array) -
     return pa.Array.from_buffers(type_, len(numbers), [valid, pa.py_buffer(words)])
 
 
-def null_where(condition: Value, value: Value) -> Value:
-    """The value, null where the condition is true (a null condition counts as false)."""
-    return pc.if_else(pc.fill_null(condition, False), pa.scalar(None, value.type), value)
-
-
 def by_row(function: Callable[..., Any], type_: pa.DataType, *values: Value) -> pa.Array:
     """`function` on each row as Python values: exact and slow; null if one of the values is."""
     count = rows(values)

@@ -20,8 +20,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from plait.optimize.costs import PAPER
-from plait.optimize.migration_cost import equation_8, t_parallel_track, terms_of
+from plait.optimize.migration_cost import t_parallel_track, terms_of
 from plait.plan.migration import Strategy
+from plait_lab.experiments.cape.equations import equation_8
 from plait_lab.experiments.cape.nested_loops import Recomputed, engine_kept, recompute
 from plait_lab.experiments.cape.settings import (
     FLAT,

@@ -16,11 +16,11 @@ from plait.optimize.model import Model
 from plait.optimize.search.binary_dp import binary_dp
 from plait.optimize.search.binary_greedy import binary_greedy
 from plait.optimize.search.candidate import Joins
-from plait.optimize.search.jtree_finder import jtree_finder
 from plait.optimize.search.pareto import pareto_finder
 from plait.optimize.search.state_removal import state_removal
 from plait.optimize.search.state_selection import state_selection
 from plait.optimize.search.two_layer import two_layer
+from plait_lab.exhaustive.jtree_finder import jtree_finder
 from plait_lab.experiments.qualified.settings import QualifiedSetting, draw
 from plait_lab.reporting.comparisons import Falls, Limit, Smaller
 from plait_lab.reporting.report import (

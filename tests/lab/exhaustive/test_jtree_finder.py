@@ -7,7 +7,7 @@ from tests.optimize.conftest import brute_force
 
 from plait.optimize.budget import Budget
 from plait.optimize.search.candidate import Joins
-from plait.optimize.search.jtree_finder import jtree_finder
+from plait_lab.exhaustive.jtree_finder import jtree_finder
 from plait_lab.exhaustive.plans import all_shapes
 
 

@@ -9,29 +9,19 @@ the search also ends, without a verdict, when it has kept more than a limit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 
 from plait.optimize.budget import Budget
 from plait.optimize.search.candidate import Candidate, Joins
+from plait.optimize.search.pareto import QualifiedPlans
 from plait.optimize.search.partitions import Partitions
 
 PLANS = 200_000
-"""Subplans that are kept at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class QualifiedPlans:
-    """The qualified plans that a search has found; none is a proof unless it `gave_up`."""
-
-    plans: tuple[Candidate, ...]
-    gave_up: bool = False
-    kept: int = 0
-    """Subplans kept on the way."""
+"""The most subplans that are kept."""
 
 
 def jtree_finder(joins: Joins, budget: Budget, limit: int = PLANS) -> QualifiedPlans:
-    """Every qualified plan of every shape.
+    """Find every qualified plan of every shape.
 
     >>> from plait.testing.models import chain_model
     >>> joins = Joins(chain_model())

@@ -1,0 +1,5 @@
+"""The search spaces of the optimiser's tests."""
+
+from tests.optimize.conftest import joins
+
+__all__ = ["joins"]
