@@ -126,5 +126,5 @@ def test_only_trees_run_beside_each_other() -> None:
 
 def test_a_description_for_another_query_is_refused() -> None:
     saved = engine_to_state(Engine(QUERY, TREE))
-    with pytest.raises(ValueError, match="windows of another query"):
+    with pytest.raises(ValueError, match="windows are of another query"):
         engine_from_state(clique(4), saved)
