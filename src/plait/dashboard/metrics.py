@@ -8,7 +8,8 @@ serve them; a query that has ended keeps its last values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock
 from typing import Any
 
@@ -73,32 +74,42 @@ _Values = Iterable[tuple[Sequence[object], float]]
 _Family = tuple[Any, str, str, tuple[str, ...], _Values]
 
 
+def _gauge(name: str, text: str, values: _Values | float, *labels: str) -> _Family:
+    return GaugeMetricFamily, name, text, labels, _labelled(values)
+
+
+def _counter(name: str, text: str, values: _Values | float, *labels: str) -> _Family:
+    return CounterMetricFamily, name, text, labels, _labelled(values)
+
+
+def _labelled(values: _Values | float) -> _Values:
+    return [((), float(values))] if isinstance(values, int | float) else values
+
+
 def _metrics(snapshot: JoinSnapshot) -> Iterator[_Family]:
-    gauge = GaugeMetricFamily
     last, latest = snapshot.last, sorted(snapshot.latest.values(), key=lambda r: r.processor)
     yield _stale(bool(snapshot.stale))
     if last is None:
         return
-    yield gauge, "plait_batch", "Number of the last batch that has ended.", (), [((), last.last)]
-    yield (gauge, "plait_batch_duration_seconds", "Time that the last batch took.", (),
-           [((), last.took / max(last.batches, 1))])  # fmt: skip
-    yield (gauge, "plait_batch_timestamp_seconds", "When the last batch began.", (),
-           [((), last.at)])  # fmt: skip
-    yield (gauge, "plait_watermark_seconds", "Watermark of each stream, in seconds since 1970.",
-           ("stream",), [((s,), mark / 1e6) for s, mark in last.watermarks.items()])  # fmt: skip
+    yield _gauge("plait_batch", "Number of the last batch that has ended.", last.last)
+    yield _gauge("plait_batch_duration_seconds", "Time that the last batch took.",
+                 last.took / max(last.batches, 1))  # fmt: skip
+    yield _gauge("plait_batch_timestamp_seconds", "When the last batch began.", last.at)
+    marks = {stream: mark / 1e6 for stream, mark in last.watermarks.items()}
+    yield _gauge("plait_watermark_seconds", "Watermark of each stream, in seconds since 1970.",
+                 [((s,), mark) for s, mark in marks.items()], "stream")  # fmt: skip
     if last.at:
-        yield (gauge, "plait_watermark_lag_seconds",
-               "How far the watermark of each stream was behind the clock when the batch began.",
-               ("stream",),
-               [((s,), last.at - m / 1e6) for s, m in last.watermarks.items()])  # fmt: skip
+        yield _gauge("plait_watermark_lag_seconds",
+                     "How far the watermark of each stream was behind the clock when the batch "
+                     "began.",
+                     [((s,), last.at - m) for s, m in marks.items()], "stream")  # fmt: skip
     yield from _totals(latest)
     yield from _processors(snapshot, latest)
     yield from _decisions(snapshot)
 
 
 def _stale(stale: bool) -> _Family:
-    text = "Whether nothing newer can be read of the query."
-    return GaugeMetricFamily, "plait_stale", text, (), [((), float(stale))]
+    return _gauge("plait_stale", "Whether nothing newer can be read of the query.", stale)
 
 
 def _totals(latest: Sequence[Report]) -> Iterator[_Family]:
@@ -112,115 +123,60 @@ def _totals(latest: Sequence[Report]) -> Iterator[_Family]:
                 found[stream] = max(before, n) if same else before + n
         return [((stream,), n) for stream, n in found.items()]
 
-    counter = CounterMetricFamily
-    yield (counter, "plait_rows", "Rows that came, by stream.", ("stream",),
-           by_stream("rows", same=True))  # fmt: skip
-    yield (counter, "plait_late_rows", "Rows that came late and were not joined, by stream.",
-           ("stream",), by_stream("late", same=False))  # fmt: skip
-    yield (counter, "plait_results", "Results.", (),
-           [((), sum(r.total.get("results", 0) for r in latest))])  # fmt: skip
-    rebuilt = sum(r.total.get("rebuilt", 0) for r in latest)
-    yield (counter, "plait_engine_rebuilds", "How often an engine was rebuilt from the state.",
-           (), [((), rebuilt)])  # fmt: skip
+    def total(name: str) -> float:
+        return float(sum(report.total.get(name, 0) for report in latest))
+
+    yield _counter("plait_rows", "Rows that came, by stream.", by_stream("rows", same=True),
+                   "stream")  # fmt: skip
+    yield _counter("plait_late_rows", "Rows that came late and were not joined, by stream.",
+                   by_stream("late", same=False), "stream")  # fmt: skip
+    yield _counter("plait_results", "Results.", total("results"))
+    yield _counter("plait_engine_rebuilds", "How often an engine was rebuilt from the state.",
+                   total("rebuilt"))  # fmt: skip
 
 
 def _processors(snapshot: JoinSnapshot, latest: Sequence[Report]) -> Iterator[_Family]:
-    gauge, counter = GaugeMetricFamily, CounterMetricFamily
-    which = ("processor",)
     view = load_view(snapshot)
-    yield (
-        counter,
-        "plait_processor_rows",
-        "Rows that came to each processor, copies included.",
-        which,
-        [((r.processor,), sum(r.total.get("routed", {}).values())) for r in latest],
-    )
-    yield (
-        counter,
-        "plait_processor_busy_seconds",
-        "Time that each processor has worked.",
-        which,
-        [((r.processor,), sum(r.total.get("seconds", {}).values())) for r in latest],
-    )
-    yield (
-        gauge,
-        "plait_processor_load_ratio",
-        "Rows of each processor in the last batch, as a multiple of the mean.",
-        which,
-        [((p.number,), p.share) for p in view.processors],
-    )
-    yield (
-        gauge,
-        "plait_state_bytes",
-        "Memory of the state of each processor.",
-        which,
-        [((r.processor,), r.state_bytes) for r in latest],
-    )
-    yield (
-        gauge,
-        "plait_state_rows",
-        "Stored rows of each processor.",
-        which,
-        [((r.processor,), r.state_rows) for r in latest],
-    )
-    if view.budget is not None:
-        yield (
-            gauge,
-            "plait_state_budget_bytes",
-            "Memory that the state of a processor may take.",
-            which,
-            [((r.processor,), view.budget) for r in latest],
-        )
+
+    def each(value: Callable[[Report], float]) -> _Values:
+        return [((report.processor,), value(report)) for report in latest]
+
+    which = "processor"
+    yield _counter("plait_processor_rows", "Rows that came to each processor, copies included.",
+                   each(lambda r: sum(r.total.get("routed", {}).values())), which)  # fmt: skip
+    yield _counter("plait_processor_busy_seconds", "Time that each processor has worked.",
+                   each(lambda r: sum(r.total.get("seconds", {}).values())), which)  # fmt: skip
+    yield _gauge("plait_processor_load_ratio",
+                 "Rows of each processor in the last batch, as a multiple of the mean.",
+                 [((p.number,), p.share) for p in view.processors], which)  # fmt: skip
+    yield _gauge("plait_state_bytes", "Memory of the state of each processor.",
+                 each(lambda r: r.state_bytes), which)  # fmt: skip
+    yield _gauge("plait_state_rows", "Stored rows of each processor.",
+                 each(lambda r: r.state_rows), which)  # fmt: skip
+    if (budget := view.budget) is not None:
+        yield _gauge("plait_state_budget_bytes", "Memory that the state of a processor may take.",
+                     each(lambda _: budget), which)  # fmt: skip
     if view.work:
-        hottest = max((g.work or 0.0) / view.work for g in view.groups)
-        yield (
-            gauge,
-            "plait_hottest_group_ratio",
-            "Share of all work that the hottest partition group takes.",
-            (),
-            [((), hottest)],
-        )
-    yield (gauge, "plait_moves_under_way", "Moves of partition groups that have not ended.", (),
-           [((), len(view.moves))])  # fmt: skip
+        yield _gauge("plait_hottest_group_ratio",
+                     "Share of all work that the hottest partition group takes.",
+                     max((g.work or 0.0) / view.work for g in view.groups))  # fmt: skip
+    yield _gauge("plait_moves_under_way", "Moves of partition groups that have not ended.",
+                 len(view.moves))  # fmt: skip
 
 
 def _decisions(snapshot: JoinSnapshot) -> Iterator[_Family]:
     """Decisions are counted over the whole history, so a console that was restarted goes on."""
-    counter, gauge = CounterMetricFamily, GaugeMetricFamily
-    changes = [d for d in snapshot.decisions if d.sort in ("change", "asked")]
-    yield (
-        counter,
-        "plait_plan_changes",
-        "Changes of plan, each on one processor.",
-        (),
-        [((), sum(len(d.processors) for d in changes))],
-    )
-    unpaid = [d for d in snapshot.decisions if d.sort == "verdict" and d.good is False]
-    yield (
-        counter,
-        "plait_plan_changes_unpaid",
-        "Changes of plan that did not pay.",
-        (),
-        [((), sum(len(d.processors) for d in unpaid))],
-    )
-    hot = [d for d in snapshot.decisions if d.sort == "groups" and d.good is False]
-    yield (
-        counter,
-        "plait_hot_spots",
-        "Times that a hot group could neither move nor be spread.",
-        (),
-        [((), len(hot))],
-    )
+    cards = snapshot.decisions
+    changes = [c for c in cards if c.sort in ("change", "asked")]
+    unpaid = [c for c in cards if c.sort == "verdict" and c.good is False]
+    yield _counter("plait_plan_changes", "Changes of plan, each on one processor.",
+                   sum(len(c.processors) for c in changes))  # fmt: skip
+    yield _counter("plait_plan_changes_unpaid", "Changes of plan that did not pay.",
+                   sum(len(c.processors) for c in unpaid))  # fmt: skip
+    yield _counter("plait_hot_spots", "Times that a hot group could neither move nor be spread.",
+                   sum(c.sort == "groups" and c.good is False for c in cards))  # fmt: skip
     pinned = snapshot.epoch is not None and snapshot.epoch.plan is not None
-    yield (
-        gauge,
-        "plait_plan_pinned",
-        "Whether somebody says which plan to run.",
-        (),
-        [((), float(pinned))],
-    )
-    plans: dict[str, int] = {}
-    for report in snapshot.latest.values():
-        plans[report.plan] = plans.get(report.plan, 0) + 1
-    yield (gauge, "plait_plan_processors", "How many processors run each plan.", ("plan",),
-           [((plan,), n) for plan, n in plans.items()])  # fmt: skip
+    yield _gauge("plait_plan_pinned", "Whether somebody says which plan to run.", pinned)
+    plans = Counter(report.plan for report in snapshot.latest.values())
+    yield _gauge("plait_plan_processors", "How many processors run each plan.",
+                 [((plan,), n) for plan, n in plans.items()], "plan")  # fmt: skip
