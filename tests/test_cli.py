@@ -217,7 +217,7 @@ def test_run_with_counted_times_and_given_types(cli: Cli) -> None:
 
 @pytest.mark.slow
 def test_run_with_a_plan(cli: Cli) -> None:
-    assert cli("explain", "query.sql", *STREAMS, "--json") == 0
+    assert cli("explain", "query.sql", *STREAMS, "--json", "-") == 0
     Path("plan.json").write_text(cli.out)
     assert cli.run("--plan-file", "plan.json", "--explain") == 0
     assert "plan (t q)" in cli.out
@@ -445,7 +445,7 @@ def test_explain(cli: Cli) -> None:
     assert cli("explain", "query.sql", *STREAMS, "-w", "2 seconds") == 0
     assert "watermark delay 2 s" in cli.out
     assert "t → q (sym)" in cli.out
-    assert cli("explain", "query.sql", *STREAMS, "--json") == 0
+    assert cli("explain", "query.sql", *STREAMS, "--json", "-") == 0
     explained = json.loads(cli.out)
     assert explained["query"]["streams"][1]["columns"]["bid"] == "double"
     assert explained["query"]["bounds_us"] == [[0, 0], [1_000_000, 0]]
@@ -453,6 +453,13 @@ def test_explain(cli: Cli) -> None:
 
 
 @pytest.mark.slow
+def test_explain_writes_the_plan_to_a_file_that_run_reads(cli: Cli) -> None:
+    assert cli("explain", "query.sql", *STREAMS, "--json", "plans/plan.json") == 0
+    assert cli.out.startswith("written: plans/plan.json\n") and "event time ts" in cli.out
+    assert "plan" in json.loads(Path("plans/plan.json").read_text())
+    assert cli.run("--plan-file", "plans/plan.json", "-o", "out.csv") == 0
+
+
 def test_generate(cli: Cli) -> None:
     assert cli("generate", "--example") == 0
     Path("spec.json").write_text(cli.out)
@@ -470,24 +477,12 @@ def test_generate(cli: Cli) -> None:
     assert "no preset 'zoo'" in cli.fails("generate", "--preset", "zoo", "--out", "c")
 
 
-@pytest.mark.slow
-def test_bench_and_experiment_list_what_there_is(cli: Cli) -> None:
-    assert cli("bench", "--list") == 0
-    names = cli.out.splitlines()
-    assert names == sorted(names)
-    assert "there is no benchmark 'nonsense'" in cli.fails("bench", "nonsense")
-    assert names[0] in cli.err
-    assert "which benchmark?" in cli.fails("bench")
-    assert cli("experiment", "--list") == 0
-    assert "there is no experiment 'nonsense'" in cli.fails("experiment", "nonsense")
-
-
 def test_version_help_and_unknown_commands(cli: Cli) -> None:
     assert cli("--version") == 0
     assert cli.out == f"plait {__version__}\n"
     assert cli() == 0
     assert "plait [OPTIONS] COMMAND" in cli.out
-    assert "No such command 'frobnicate'" in cli.fails("frobnicate")
+    assert "there is no command plait frobnicate" in cli.fails("frobnicate")
 
 
 def plait(*arguments: str) -> list[str]:

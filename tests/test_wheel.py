@@ -136,7 +136,7 @@ for ask in (q.to_df, lambda: plait.attach(None), plait.spark.doctor):
     assert len(said) == 3 and "not a DataFrame" in said[0], said
     assert all("pip install 'plait[spark]'" in line for line in said[1:]), said
     command = str(python).removesuffix("python") + "plait"
-    assert "rebalance" in run([python, "-m", "plait", "--help"])
+    assert "rebalance" in run([python, "-m", "plait", "query", "--help"])
     assert not Path(command).exists() or "run" in run([command, "--help"])
     failed = subprocess.run(
         [python, "-m", "plait", "bench", "kernel-output"],

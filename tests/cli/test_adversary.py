@@ -42,7 +42,7 @@ BAD_FILES = ["", "folder", "bytes", "empty", "nowhere", LONG, "\udc80", "a\nb", 
 BAD_OUTPUTS = ["folder", "nowhere/x.csv", "bytes/x.csv", f"{LONG}.csv", "pipe.csv", "a\0b.csv"]
 FAILURES = [
     *([*option, file] for file in [*BAD_FILES, "deep.json"] for option in (
-        [*RUN, "--plan-file"], ["plan", *RUN[1:], "--stats"], ["replay"],
+        [*RUN, "--plan-file"], ["plan", *RUN[1:], "--stats"], ["query", "replay"],
         ["generate", "--out", "new"],
     )),
     *(["run", file, *ROWS] for file in BAD_FILES),
@@ -55,8 +55,7 @@ FAILURES = [
     *(["generate", "--preset", "market", "--out", "new", "--seconds", text]
       for text in ("nan", "inf", "-1", "0", "1e400", "1e300", "")),
     *([*RUN, option, ""] for option in ("--time", "--watermark", "--type", "--plan", "--engine")),
-    ["bench", "kernel-ways", "--option", "="],
-    ["calibrate", "--repeats", "0"],
+    ["env", "calibrate", "--repeats", "0"],
 ]  # fmt: skip
 
 
@@ -94,9 +93,7 @@ def plait(*arguments: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "command", [RUN, ("explain", *RUN[1:]), ("--version",), ("bench", "--list")]
-)
+@pytest.mark.parametrize("command", [RUN, ("explain", *RUN[1:]), ("--version",), ("query",)])
 def test_standard_output_that_is_full(root: Path, command: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

@@ -48,10 +48,12 @@ def test_a_run_writes_what_it_decided(log: Path) -> None:
 @pytest.mark.slow
 def test_the_same_policy_and_another_one(log: Path, tmp_path: Path) -> None:
     runner = CliRunner()
-    same = runner.invoke(app, ["replay", str(log)])
+    same = runner.invoke(app, ["query", "replay", str(log)])
     assert same.exit_code == 0 and "replayed with the same policy: " in same.output
     out = tmp_path / "replay.json"
-    other = runner.invoke(app, ["replay", str(log), "-p", "margin=1", "--json", str(out)])
+    other = runner.invoke(
+        app, ["query", "replay", str(log), "--policy", "margin=1", "--json", str(out)]
+    )
     assert other.exit_code == 0 and "replayed with margin=1: 0 moves" in other.output
     figures = json.loads(out.read_text())
     assert figures["moves"] == 0 < figures["recorded_moves"]
@@ -69,12 +71,12 @@ def test_the_same_policy_and_another_one(log: Path, tmp_path: Path) -> None:
     ],
 )
 def test_bad_thresholds_are_refused(log: Path, argument: str, message: str) -> None:
-    done = CliRunner().invoke(app, ["replay", str(log), "-p", argument])
+    done = CliRunner().invoke(app, ["query", "replay", str(log), "--policy", argument])
     assert done.exit_code != 0 and message in str(done.exception)
 
 
 def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["replay", str(tmp_path / "nothing.jsonl")])
+    done = CliRunner().invoke(app, ["query", "replay", str(tmp_path / "nothing.jsonl")])
     assert done.exit_code != 0 and "cannot be read" in str(done.exception)
 
 
@@ -88,3 +90,14 @@ def test_a_plan_that_is_given_is_kept(log: Path) -> None:
          "-o", str(root / "kept.parquet"), "--plan", "((a b) c)"],
     )  # fmt: skip
     assert done.exit_code == 0 and "the plan became" not in done.output
+
+
+def test_a_checkpoint_is_as_good_as_its_log(log: Path, tmp_path: Path) -> None:
+    for join in ("join", "second"):
+        events = tmp_path / "plait" / join / "events"
+        events.mkdir(parents=True)
+        (events / "0.jsonl").write_text(log.read_text())
+        done = CliRunner().invoke(app, ["query", "replay", str(tmp_path), "--json", "-"])
+        if join == "join":
+            assert done.exit_code == 0 and json.loads(done.output)["decisions"]
+    assert "has several joins" in str(done.exception)

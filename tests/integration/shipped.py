@@ -92,7 +92,7 @@ def _install(folder: Path) -> None:
     )
     (wheel,) = folder.glob("plait-*.whl")
     _run(*_PIP, "install", *alone, "--force-reinstall", wheel)
-    _run(_PYTHON, "-I", "-m", "plait.kernels.warm")  # compiled once, and not by every executor
+    _run(_PYTHON, "-I", "-m", "plait", "env", "warm")  # compiled once, and not by every executor
 
 
 def _digest() -> str:

@@ -50,7 +50,7 @@ def main(folder: Path, end: bool) -> None:
         question.to_df(checkpoint=checkpoint)
     except CheckpointMismatch as error:
         refused = str(error)
-        assert plait_command(["upgrade", str(checkpoint)]) == 0
+        assert plait_command(["query", "upgrade", str(checkpoint)]) == 0
     told = {"texts": list(texts(spark).items()), "refused": refused}
     print(json.dumps(told), flush=True)
     if end:

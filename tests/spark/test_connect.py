@@ -158,15 +158,16 @@ def test_oracle_a_client_without_a_jvm_does_everything_with_a_query(
 def test_what_a_client_leaves_is_shown_and_rebalanced_only_with_a_spark_here(
     client: Mapping[str, str], tmp_path: Path
 ) -> None:
-    """The console and reports read files; `plait rebalance` needs a Spark in its process."""
+    """The console and reports read files; `plait query rebalance` needs a Spark in its process."""
     write_streams(tmp_path, range(4), 4)
     told = _run(client, sys.executable, str(_CLIENT), str(tmp_path), "elsewhere")
     assert told["sees"] and not told["migrate"]
     check, page = str(tmp_path / "check"), tmp_path / "page.html"
-    command = [sys.executable, "-m", "plait", "report", check, "--out", str(page)]
+    command = [sys.executable, "-m", "plait", "query", "report", check, "--out", str(page)]
     subprocess.run(command, env=client, check=True, capture_output=True, timeout=120)
     assert "((a b) c)" in page.read_text(encoding="utf-8")
-    command = [sys.executable, "-m", "plait", "rebalance", check, "-p", "3", "--output", "none"]
+    command = [sys.executable, "-m", "plait", "query", "rebalance", check]
+    command += ["-p", "3", "--sink", "none"]
     done = subprocess.run(
         command, env=client, check=False, capture_output=True, text=True, timeout=120
     )

@@ -123,8 +123,8 @@ def test_oracle_killed_while_the_state_is_divided(spark: SparkSession, tmp_path:
     story.batch()
     story.query.stop()
     THREAD.stop(str(checkpoint / "plait" / "join"))
-    command = [sys.executable, "-m", "plait", "rebalance", str(checkpoint)]
-    command += ["--processors", "3", "--output", str(out)]
+    command = [sys.executable, "-m", "plait", "query", "rebalance", str(checkpoint)]
+    command += ["--processors", "3", "--sink", str(out)]
     # Java is a child of the command: both are in a group of their own, and die together.
     killed = subprocess.Popen(command, start_new_session=True)
     try:
@@ -139,7 +139,7 @@ def test_oracle_killed_while_the_state_is_divided(spark: SparkSession, tmp_path:
     untold = query.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
     with pytest.raises(Exception, match="UNFINISHED_REPARTITION"):
         untold.processAllAvailable()
-    assert "run plait rebalance again" in str(plait.attach(untold).why())
+    assert "run plait query rebalance again" in str(plait.attach(untold).why())
     again = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "has 3 partitions" in " ".join(again.stdout.split())
     assert (out / "_spark_metadata" / "2.compact").exists(), "as the query would have written it"

@@ -110,13 +110,13 @@ def test_oracle_goes_on_with_another_question(
         if name in FREE:
             continue
         changed = second(base(spark, inputs))
-        with pytest.raises(CheckpointMismatch, match=r"question has changed.*plait upgrade /"):
+        with pytest.raises(CheckpointMismatch, match=r"has changed.*plait query upgrade /"):
             changed.to_df(checkpoint=checkpoint)
-        assert main(["upgrade", checkpoint, "--dry-run"]) == 0
+        assert main(["query", "upgrade", checkpoint, "--dry-run"]) == 0
         assert "nothing has been changed" in capsys.readouterr().out
         with pytest.raises(CheckpointMismatch, match="question has changed"):
             changed.to_df(checkpoint=checkpoint)
-        assert main(["upgrade", checkpoint]) == 0
+        assert main(["query", "upgrade", checkpoint]) == 0
         assert capsys.readouterr().out.endswith("agreed: start the query\n")
     write_inputs(inputs, range(SINCE, BATCHES))
     kill_in_the_middle(tmp_path, names)
@@ -143,7 +143,7 @@ def test_oracle_goes_on_with_another_java(spark: SparkSession, tmp_path: Path) -
     start(question, tmp_path).awaitTermination()
     write_inputs(inputs, range(SINCE, BATCHES))
     killed = json.loads(kill_when_ready(tmp_path, other_java.__name__, "wait", java=java)[-1])
-    assert "java17_" in killed["refused"] and "plait upgrade" in killed["refused"]
+    assert "java17_" in killed["refused"] and "plait query upgrade" in killed["refused"]
     done = subprocess.run(
         [sys.executable, "-m", other_java.__name__, str(tmp_path), "end"],
         env={**os.environ, "JAVA_HOME": java},
@@ -202,8 +202,8 @@ def test_what_cannot_go_on_is_refused_by_name(
     ):
         with pytest.raises(CheckpointMismatch, match=why):
             other.to_df(checkpoint=checkpoint)
-    with pytest.raises(CheckpointMismatch, match=r"processors was 2 and is now 3; plait rebalance"):
+    with pytest.raises(CheckpointMismatch, match=r"was 2 and is now 3; plait query rebalance"):
         usual.to_df(checkpoint=checkpoint, processors=3)
-    assert main(["upgrade", checkpoint]) == 2
+    assert main(["query", "upgrade", checkpoint]) == 2
     said = capsys.readouterr()
-    assert "refused: plait rebalance changes it" in said.out and "cannot go on" in said.err
+    assert "refused: plait query rebalance changes it" in said.out and "cannot go on" in said.err

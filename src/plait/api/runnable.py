@@ -129,7 +129,7 @@ class RunnableQuestion(BaseQuestion):
         `checkpoint` is the location that the query will be started with. With it, a location that
         is no checkpoint, or that of another query, is refused here and not when the query runs.
         Where a query could go on with a question that has changed, the error says how: by
-        `plait upgrade` on the command line, or with the code of this change as `upgrade`.
+        `plait query upgrade` on the command line, or with the code of this change as `upgrade`.
 
         A join over the results of another join needs a `name`, which `plait.attach` takes too.
         """

@@ -1,4 +1,4 @@
-"""`plait generate`: seeded streams in files."""
+"""`plait generate`: write seeded streams to files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from plait.cli.inputs import read_text, too_deep
-from plait.cli.market import MARKET
 from plait.cli.outputs import make_directory
 from plait.cli.show import say
 from plait.errors import OutputExists, PlaitError, did_you_mean
@@ -21,26 +20,41 @@ from plait.machine.names import file_name
 from plait.testing.streams.generate import Format, write_streams
 from plait.testing.streams.specs import StreamSpec, distinct_names, specs_from_json
 
+MARKET = """\
+{"streams": [
+  {"name": "trades", "rate": [[0, 3000], [20, 6000], [40, 1500]],
+   "disorder": 2, "out_of_order": 0.2,
+   "keys": [{"name": "sym", "type": "string", "domain": 3000, "zipf": 0.3}],
+   "payload": [{"name": "price", "type": "double", "low": 98, "high": 102},
+               {"name": "size", "low": 1, "high": 1000}]},
+
+  {"name": "quotes", "rate": [[0, 12000], [20, 8000], [40, 16000]],
+   "disorder": 1, "out_of_order": 0.1, "bursts": [{"every": 15, "length": 1, "factor": 2}],
+   "keys": [{"name": "sym", "type": "string", "domain": 3000, "zipf": 0.3}],
+   "payload": [{"name": "bid", "type": "double", "low": 98, "high": 102},
+               {"name": "spread", "type": "double", "low": 0, "high": 1}]},
+
+  {"name": "orders", "rate": 2000, "disorder": 2, "out_of_order": 0.3,
+   "keys": [{"name": "sym", "type": "string", "domain": 3000, "zipf": 0.3}],
+   "payload": [{"name": "side", "low": 0, "high": 2},
+               {"name": "volume", "low": 1, "high": 50}]},
+
+  {"name": "news", "rate": [[0, 20], [30, 60]], "silences": [[10, 12]],
+   "keys": [{"name": "sym", "type": "string", "domain": 3000, "zipf": 0.3}],
+   "payload": [{"name": "story", "low": 0, "high": 8}]}
+]}"""
+"""A market to try things on: trades, quotes, orders and news."""
 PRESETS = {"market": MARKET}
 
 
 def generate_streams(
-    spec: Path | None,
-    preset: str | None,
-    example: bool,
-    seconds: float,
-    seed: int,
-    out: Path | None,
-    format_: Format,
+    text: str, seconds: float, seed: int, out: Path | None, format_: Format
 ) -> None:
-    """Write the streams that a description describes, or print a description."""
-    if example:
-        say(MARKET)
-        return
+    """Write the streams that a description in JSON describes."""
     try:
-        specs = distinct_names(specs_from_json(_description(spec, preset)))
+        specs = distinct_names(specs_from_json(text))
     except RecursionError:
-        raise too_deep(spec or Path("the preset")) from None
+        raise too_deep("the description") from None
     if out is None:
         raise PlaitError("where to?", remedy="name a directory: --out DIR")
     if not (math.isfinite(seconds) and seconds > 0):
@@ -89,7 +103,8 @@ def _fitting(seconds: float) -> Iterator[None]:
         ) from None
 
 
-def _description(spec: Path | None, preset: str | None) -> str:
+def description(spec: Path | None, preset: str | None) -> str:
+    """Read the description that was named: a file, standard input or a preset."""
     if (spec is None) == (preset is None):
         raise PlaitError(
             "no description is given" if spec is None else "two descriptions are given",

@@ -1,16 +1,16 @@
-"""From the options of the command line to a checked query with its sources."""
+"""Turn the options of the command line into a checked query with its sources."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from plait.api.sql import Sql, sql
+from plait.cli.options import PlanChoice, Question
 from plait.errors import (
     DuplicateName,
     PlaitError,
@@ -35,135 +35,119 @@ MOST_TEXT = 64 << 20
 """Bytes of a query, a plan or a description of streams."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What the command line says about the question, as it was typed."""
+def open_question(
+    question: Question, max_bad_rows: int = DEFAULT_LIMIT
+) -> tuple[Sql, dict[str, str]]:
+    """Open the tables and check the query; also return a title for each stream.
 
-    file: str | None
-    text: str | None
-    streams: Sequence[str] | None
-    times: Sequence[str] | None
-    watermarks: Sequence[str] | None
-    types: Sequence[str] | None
-    plan: str | None
-    plan_file: Path | None
-    max_bad_rows: int = DEFAULT_LIMIT
-
-    def asked(self) -> Sql:
-        """The query with its sources, or the error that names the option at fault."""
-        return self.asked_and_titles()[0]
-
-    def asked_and_titles(self) -> tuple[Sql, dict[str, str]]:
-        """The query with its sources, and a title for each stream: its table, if unique."""
-        text = self.sql_text()
-        paths = named(self.streams or (), "--stream", "trades=trades.parquet")
-        if not paths:
-            raise SourceError(
-                "no stream is given",
-                remedy="name the rows of each table: --stream trades=trades.parquet",
-            )
-        types = self._types(paths)
-        tables: dict[str, Source] = {}
-        for name, path in paths.items():
-            with reading(path):
-                tables[name] = open_source(
-                    path, columns=types.get(name), max_bad_rows=self.max_bad_rows
-                )
-        times = self._times(tables)
-        watermarks = per_stream(self.watermarks or (), "--watermark", '"2 seconds"', tables)
-        try:
-            asked = sql(tables, text, time=times, watermark=watermarks)
-        except UnknownStream as error:
-            if "table" in error.message:
-                error.remedy += "; each table of the query needs its rows: --stream NAME=PATH"
-            raise
-        except TimeColumnError as error:
-            if "time(" in error.remedy:
-                error.remedy = "say it with --time, for example --time NAME=COLUMN"
-            raise
-        except UnboundedPair as error:
-            error.remedy = "end the query with WITHIN 10 SECONDS, or add a BETWEEN on both times"
-            raise
-        titles = _titles(asked, tables)
-        for name, table in tables.items():
-            if not any(source is table for source in asked.sources.values()):
-                raise UnknownStream(
-                    f"--stream {name}: the query has no table {name!r}",
-                    remedy=did_you_mean(name, dict.fromkeys(titles.values())),
-                )
-        return asked, titles
-
-    def files(self) -> frozenset[FileId]:
-        """Every file that is read, by whatever name."""
-        paths = [Path(p) for p in (self.file, self.plan_file) if p is not None]
-        for path in named(self.streams or (), "--stream", "trades=trades.parquet").values():
-            paths += input_files(path)
-        return frozenset(found for path in paths if (found := file_id(path)) is not None)
-
-    def plan_for(self, asked: Sql) -> Plan | None:
-        """The plan that --plan or --plan-file gives, None if neither does."""
-        if self.plan is not None and self.plan_file is not None:
-            raise PlanError("--plan and --plan-file are both given", remedy="leave one out")
-        if self.plan_file is None:
-            return None if self.plan is None else asked.plan(self.plan)
-        text = read_text(self.plan_file)
-        try:
-            return asked.plan(text)
-        except PlaitError as error:
-            error.message = f"{printable(self.plan_file)}: {error.message}"
-            raise
-
-    def sql_text(self) -> str:
-        """The query as it was written."""
-        if (self.file is None) == (self.text is None):
-            both = "a query file and --query are both given" if self.text else "no query is given"
-            raise QueryError(both, remedy='give a file, - for standard input, or -q "SELECT ..."')
-        if self.text is not None:
-            return self.text
-        assert self.file is not None
-        return sys.stdin.read() if self.file == "-" else read_text(Path(self.file))
-
-    def _types(self, paths: Mapping[str, str]) -> dict[str, dict[str, pa.DataType]]:
-        types: dict[str, dict[str, pa.DataType]] = {}
-        for place, type_ in named(self.types or (), "--type", "trades.price=double").items():
-            stream, _, column = place.partition(".")
-            if not column:
-                raise SourceError(
-                    f"--type {place} names no column", remedy="write NAME.COLUMN=TYPE"
-                )
-            check_known(stream, "--type", paths)
-            types.setdefault(stream, {})[column] = parse_type(type_)
-        return types
-
-    def _times(self, tables: dict[str, Source]) -> dict[str, str]:
-        """The event-time column of each table; sources that count are replaced in `tables`."""
-        given = per_stream(self.times or (), "--time", "ts", tables) or {}
-        if isinstance(given, str):
-            given = dict.fromkeys(tables, given)
-        times = {}
-        for stream, place in given.items():
-            column, _, unit = place.rpartition(":")
-            if unit not in UNITS or not column or place in tables[stream].schema.names:
-                column, unit = place, ""
-            if unit:
-                tables[stream] = EpochSource(tables[stream], stream, column, unit)
-            else:
-                check_time(stream, tables[stream], column)
-            times[stream] = column
-        return times
-
-
-def engine_or_plan(engine: str | None, plan: str | None) -> str | None:
-    """The text of the plan: a router that --engine names stands in its place.
-
-    >>> engine_or_plan("teddies (random)", None)
-    'teddies (random)'
+    The title is the name of its table, if that is unique. An error names the option at fault.
     """
-    if engine is None:
-        return plan
-    if plan is not None:
-        raise PlanError("--engine and --plan are both given", remedy="leave one out")
-    return str(read_router(engine))
+    text = sql_text(question)
+    paths = _paths(question)
+    if not paths:
+        raise SourceError(
+            "no stream is given",
+            remedy="name the rows of each table: --stream trades=trades.parquet",
+        )
+    types = _types(question, paths)
+    tables: dict[str, Source] = {}
+    for name, path in paths.items():
+        with reading(path):
+            tables[name] = open_source(path, columns=types.get(name), max_bad_rows=max_bad_rows)
+    times = _times(question, tables)
+    watermarks = per_stream(question.watermarks or (), "--watermark", '"2 seconds"', tables)
+    try:
+        asked = sql(tables, text, time=times, watermark=watermarks)
+    except UnknownStream as error:
+        if "table" in error.message:
+            error.remedy += "; each table of the query needs its rows: --stream NAME=PATH"
+        raise
+    except TimeColumnError as error:
+        if "time(" in error.remedy:
+            error.remedy = "say it with --time, for example --time NAME=COLUMN"
+        raise
+    except UnboundedPair as error:
+        error.remedy = "end the query with WITHIN 10 SECONDS, or add a BETWEEN on both times"
+        raise
+    titles = _titles(asked, tables)
+    for name, table in tables.items():
+        if not any(source is table for source in asked.sources.values()):
+            raise UnknownStream(
+                f"--stream {name}: the query has no table {name!r}",
+                remedy=did_you_mean(name, dict.fromkeys(titles.values())),
+            )
+    return asked, titles
+
+
+def files_read(question: Question, choice: PlanChoice) -> frozenset[FileId]:
+    """Identify every file that is read, by whatever name it was given."""
+    paths = [Path(p) for p in (question.file, choice.plan_file) if p is not None]
+    for path in _paths(question).values():
+        paths += input_files(path)
+    return frozenset(found for path in paths if (found := file_id(path)) is not None)
+
+
+def chosen_plan(choice: PlanChoice, asked: Sql) -> Plan | None:
+    """Read the plan that --plan, --engine or --plan-file gives; None if none does."""
+    plan = choice.plan
+    if choice.engine is not None:
+        if plan is not None:
+            raise PlanError("--engine and --plan are both given", remedy="leave one out")
+        plan = str(read_router(choice.engine))
+    if plan is not None and choice.plan_file is not None:
+        raise PlanError("--plan and --plan-file are both given", remedy="leave one out")
+    if choice.plan_file is None:
+        return None if plan is None else asked.plan(plan)
+    text = read_text(choice.plan_file)
+    try:
+        return asked.plan(text)
+    except PlaitError as error:
+        error.message = f"{printable(choice.plan_file)}: {error.message}"
+        raise
+
+
+def sql_text(question: Question) -> str:
+    """Read the query as it was written."""
+    if (question.file is None) == (question.text is None):
+        both = "a query file and --query are both given" if question.text else "no query is given"
+        raise QueryError(both, remedy='give a file, - for standard input, or -q "SELECT ..."')
+    if question.text is not None:
+        return question.text
+    assert question.file is not None
+    return sys.stdin.read() if question.file == "-" else read_text(Path(question.file))
+
+
+def _paths(question: Question) -> dict[str, str]:
+    return named(question.streams or (), "--stream", "trades=trades.parquet")
+
+
+def _types(question: Question, paths: Mapping[str, str]) -> dict[str, dict[str, pa.DataType]]:
+    types: dict[str, dict[str, pa.DataType]] = {}
+    for place, type_ in named(question.types or (), "--type", "trades.price=double").items():
+        stream, _, column = place.partition(".")
+        if not column:
+            raise SourceError(f"--type {place} names no column", remedy="write NAME.COLUMN=TYPE")
+        check_known(stream, "--type", paths)
+        types.setdefault(stream, {})[column] = parse_type(type_)
+    return types
+
+
+def _times(question: Question, tables: dict[str, Source]) -> dict[str, str]:
+    """Find the event-time column of each table; sources that count are replaced in `tables`."""
+    given = per_stream(question.times or (), "--time", "ts", tables) or {}
+    if isinstance(given, str):
+        given = dict.fromkeys(tables, given)
+    times = {}
+    for stream, place in given.items():
+        column, _, unit = place.rpartition(":")
+        if unit not in UNITS or not column or place in tables[stream].schema.names:
+            column, unit = place, ""
+        if unit:
+            tables[stream] = EpochSource(tables[stream], stream, column, unit)
+        else:
+            check_time(stream, tables[stream], column)
+        times[stream] = column
+    return times
 
 
 def _titles(asked: Sql, tables: Mapping[str, Source]) -> dict[str, str]:
@@ -246,7 +230,7 @@ def read_text(path: Path, most: int = MOST_TEXT) -> str:
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[None]:
-    """Turns what the system raises into an error that names the file."""
+    """Turn what the system raises into an error that names the file."""
     try:
         yield
     except UnicodeDecodeError:
@@ -269,6 +253,6 @@ def printable(path: str | Path, longest: int = 200) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def too_deep(path: Path) -> SourceError:
+def too_deep(path: Path | str) -> SourceError:
     """The error for JSON that Python cannot read for its depth."""
     return SourceError(f"{path} is nested too deeply", remedy="write it with fewer levels")

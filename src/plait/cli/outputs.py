@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from plait.adapt.events import Event
+from plait.cli.options import RunChoice
 from plait.cli.show import aligned, cell, say
 from plait.errors import PlaitError
 from plait.figures import count
-from plait.local.options import Order
 from plait.local.run import late_schema
 from plait.local.sinks import EXTENSIONS, FileSink, Sink, late_paths
 from plait.local.sources import Source
@@ -23,24 +22,6 @@ from plait.node.reports.event_log import write_events
 from plait.query.query import Query
 
 PREVIEW_ROWS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What the command line says about a run."""
-
-    out: Path | None
-    overwrite: bool
-    late: Path | None
-    bad_rows: Path | None
-    order: Order
-    batch_rows: int
-    batch_seconds: float | None
-    explain: bool
-    quiet: bool
-    adapt: bool | None = None
-    """Whether the plan may change; by default it may, unless one is given."""
-    events: Path | None = None
 
 
 class Outputs:
@@ -54,7 +35,7 @@ class Outputs:
         files: ExitStack,
         query: Query,
         titles: dict[str, str],
-        options: RunOptions,
+        options: RunChoice,
         inputs: Collection[FileId] = (),
     ) -> None:
         late = late_paths(options.late, titles) if options.late is not None else {}

@@ -1,8 +1,7 @@
-"""`plait replay`: what another policy would have made of a recorded run."""
+"""`plait query replay`: decide again with another policy, from the events of a run."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +10,9 @@ from typing import Any
 from plait.adapt.policy import PlanPolicy
 from plait.adapt.replay import ReplayedDecision, replay, started, summary
 from plait.cli.inputs import reading
-from plait.cli.show import aligned, say
+from plait.cli.show import aligned, say, show_json
 from plait.errors import PolicyError, SourceError
-from plait.figures import count
-from plait.machine.drafts import write_whole
+from plait.figures import count, duration
 from plait.node.reports.event_log import read_events
 from plait.plan.labels import plan_label
 
@@ -24,32 +22,40 @@ def replay_events(path: Path, given: Sequence[str], out: Path | None) -> None:
     with reading(path):
         if path.is_char_device():
             raise SourceError(f"{path} is a device", remedy="give an event log or its folder")
-        events = read_events(path)
+        events = read_events(event_log(path))
     recorded = started(events).policy
     policy = replace(recorded, **overrides(given))
     found = list(replay(events, policy))
+    figures = summary(found)
+    if show_json(out, lambda: _plain(found, policy, figures)):
+        return
     changed = [r for r in found if r.decision.kind != r.recorded["kind"] or _moves(r)]
     say(f"{count(len(found), 'comparison')} of plans; where one of the policies moves:")
     if changed:
         for line in aligned(_rows(changed), left=(2, 3, 4)):
             say(line)
-    figures = summary(found)
-    say(
-        f"recorded: {count(figures['recorded_moves'], 'move')}, plans of "
-        f"{figures['recorded_cost']:.3g} CPU on average"
-    )
-    changes = ", ".join(f"{k}={v:g}" for k, v in overrides(given).items()) or "the same policy"
-    say(
-        f"replayed with {changes}: {count(figures['moves'], 'move')}, plans of "
-        f"{figures['cost']:.3g} CPU on average"
-    )
-    if out is not None:
-        write_whole(out, json.dumps(_plain(found, policy, figures), indent=2) + "\n")
-        say(f"written: {out}")
+    _show_plans("recorded", figures["recorded_moves"], figures["recorded_cost"])
+    changes = ", ".join(given) or "the same policy"
+    _show_plans(f"replayed with {changes}", figures["moves"], figures["cost"])
+
+
+def _show_plans(title: str, moves: int, cpu: float) -> None:
+    plans = f"plans that take {duration(cpu)} of CPU per second on average"
+    say(f"{title}: {count(moves, 'move')}, {plans}")
+
+
+def event_log(path: Path) -> Path:
+    """Find the events of a checkpoint; any other path is a log itself."""
+    logs = sorted(path.glob("plait/*/events"))
+    if len(logs) > 1:
+        raise SourceError(
+            f"{path} has several joins", remedy=f"give one of {', '.join(map(str, logs))}"
+        )
+    return logs[0] if logs else path
 
 
 def overrides(given: Sequence[str]) -> dict[str, Any]:
-    """Thresholds from the command line.
+    """Read thresholds from the command line.
 
     >>> overrides(["margin=0.5", "confirm=3", "latency=none"])
     {'margin': 0.5, 'confirm': 3, 'latency': None}

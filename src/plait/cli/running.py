@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from plait.cli.inputs import Inputs
+from plait.cli.inputs import chosen_plan, files_read, open_question
 from plait.cli.live import progress, waiting
-from plait.cli.outputs import Outputs, Preview, RunOptions, distinct
+from plait.cli.options import PlanChoice, Question, RunChoice
+from plait.cli.outputs import Outputs, Preview, distinct
 from plait.cli.show import aligned, say
 from plait.figures import count, size
 from plait.local.run import Execution
@@ -15,16 +16,16 @@ from plait.plan.labels import plan_label
 from plait.plan.routed import Plan
 
 
-def run_query(inputs: Inputs, options: RunOptions) -> None:
+def run_query(question: Question, choice: PlanChoice, options: RunChoice) -> None:
     """Run to the end, and say what became of the rows."""
-    asked, titles = inputs.asked_and_titles()
-    plan = inputs.plan_for(asked)
+    asked, titles = open_question(question, options.max_bad_rows)
+    plan = chosen_plan(choice, asked)
     if options.adapt is not None:
         asked = asked.adapt(options.adapt)
     if options.explain:
         say(asked.explain(plan) + "\n")
     with ExitStack() as files:
-        outputs = Outputs(files, asked.query, titles, options, inputs.files())
+        outputs = Outputs(files, asked.query, titles, options, files_read(question, choice))
         with waiting("looking at the event times ...", quiet=options.quiet):
             execution = asked.start(
                 plan=plan,
@@ -50,7 +51,7 @@ def _plan_text(plan: Plan) -> str:
     return plan_label(plan) if isinstance(plan, Join | Leaf) else str(plan)
 
 
-def summary(execution: Execution, titles: dict[str, str], options: RunOptions) -> None:
+def summary(execution: Execution, titles: dict[str, str], options: RunChoice) -> None:
     """What became of the rows, and what it took."""
     counts = execution.counts
     bad = {name: len(source.bad) for name, source in execution.sources.items()}
@@ -81,7 +82,7 @@ def summary(execution: Execution, titles: dict[str, str], options: RunOptions) -
         say(remark, style="yellow")
 
 
-def _remarks(execution: Execution, options: RunOptions) -> list[str]:
+def _remarks(execution: Execution, options: RunChoice) -> list[str]:
     remarks = []
     late = sum(execution.counts.late.values())
     if late and options.late is None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -94,3 +96,20 @@ def cell(value: object) -> str:
         value = value.replace(tzinfo=None).isoformat(sep=" ", timespec="milliseconds")
     text = str(value).replace("\n", "⏎")
     return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
+
+
+def show_json(out: Path | None, value: Callable[[], object]) -> bool:
+    """Write a value as JSON where --json says; whether that was standard output."""
+    if out is None:
+        return False
+    text = json.dumps(value(), indent=2)
+    if str(out) == "-":
+        say(text)
+        return True
+    from plait.machine.drafts import write_whole, writing
+
+    with writing(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, text + "\n")
+    say(f"written: {out}")
+    return False

@@ -1,6 +1,6 @@
 """Compile every kernel for the types the engine uses, so that no batch has to wait for it.
 
-`python -m plait.kernels.warm` fills the cache that later processes start from.
+`plait env warm` fills the cache that later processes start from.
 """
 
 from __future__ import annotations
@@ -78,7 +78,3 @@ def _warm_routes(window: Window) -> None:
     single.route(
         rings, table, table, table, table, secret, words, tickets, 0.0, -1, none, none, table, state
     )
-
-
-if __name__ == "__main__":
-    warm()

@@ -83,7 +83,7 @@ DEFAULT = Costs(
     intake=2.9e-4,
     output=1.7e-5,
 )
-"""Measured once on a small virtual server; `plait calibrate` measures yours."""
+"""Measured once on a small virtual server; `plait env calibrate` measures yours."""
 
 
 def costs_path() -> Path:
@@ -116,7 +116,8 @@ def load(path: Path | None = None) -> Costs:
         given = json.loads(text)
     except ValueError as error:
         raise StatisticsError(
-            f"{where} is no JSON: {error}", remedy="run `plait calibrate` again, or remove the file"
+            f"{where} is no JSON: {error}",
+            remedy="run `plait env calibrate` again, or remove the file",
         ) from None
     return from_mapping(given, str(where))
 

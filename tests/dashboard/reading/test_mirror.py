@@ -10,7 +10,7 @@ import pytest
 from tests.dashboard.conftest import RUN
 from tests.machine.remote import MemoryStore, in_memory
 
-from plait.cli.showing import write_report
+from plait.cli.query import report
 from plait.dashboard.reading import mirror as mirror_module
 from plait.dashboard.reading.mirror import Mirror, MirrorWatcher, watch_remote
 from plait.dashboard.reading.watcher import watch_checkpoint
@@ -141,7 +141,7 @@ def test_bad_places_are_named(store: MemoryStore, tmp_path: Path) -> None:
 
 def test_a_report_of_a_checkpoint_in_a_store(store: MemoryStore, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
-    write_report(URL, out, overwrite=False)
+    report(URL, out, overwrite=False)
     assert "<svg" in out.read_text()
 
 

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from plait.errors import PlaitError
-from plait_lab.cli import measuring
+from plait_lab.cli import main, measuring
 from plait_lab.experiments import registry
 from plait_lab.reporting.comparisons import Smaller
 from plait_lab.reporting.report import Report, Series, by_paper, by_project
@@ -77,3 +77,26 @@ def test_all_write_their_figures_and_the_page(
     assert "cape/fig9" in (tmp_path / "docs" / "reproduction.md").read_text()
     with pytest.raises(PlaitError, match="where"):
         measuring.measure_all(None, run=True, report=False)
+
+
+@pytest.mark.slow
+def test_what_there_is_can_be_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    for command, noun in (("bench", "benchmark"), ("experiment", "experiment")):
+        assert main([command, "--list"]) == 0
+        names = capsys.readouterr().out.splitlines()
+        assert names and (names == sorted(names) or command == "experiment")
+        assert main([command, "nonsense"]) == 2
+        error = capsys.readouterr().err
+        assert f"there is no {noun} 'nonsense'" in error and names[0] in error
+        assert main([command]) == 2
+        assert f"which {noun}?" in capsys.readouterr().err
+    assert main(["bench", "kernel-ways", "--option", "="]) == 2
+    assert "--option" in capsys.readouterr().err
+
+
+def test_json_to_standard_output_is_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    register(monkeypatch, Smaller([1.0], [2.0]))
+    measuring.measure("experiment", "cape/fig9", False, Path("-"), None, [])
+    assert json.loads(capsys.readouterr().out)["name"] == "cape/fig9"

@@ -26,7 +26,7 @@ STORED, ASKED = contract(QUERY, ROUTING).to_json(), contract(OTHER, ROUTING)
 def test_a_change_waits_for_somebody_to_agree(tmp_path: Path) -> None:
     control = Control(str(tmp_path / "plait" / "join"), True)
     assert agreed(control, STORED, contract(QUERY, ROUTING), None) is None
-    with pytest.raises(CheckpointMismatch, match=rf"plait upgrade {tmp_path}, or to_df"):
+    with pytest.raises(CheckpointMismatch, match=rf"plait query upgrade {tmp_path}, or to_df"):
         agreed(control, STORED, ASKED, None)
     for name in ("commits", "offsets"):
         (tmp_path / name).mkdir()
@@ -45,6 +45,6 @@ def test_in_an_object_store_the_code_agrees(
     control = Control("s3a://bucket/checkpoint/plait/join", True)
     with pytest.raises(CheckpointMismatch, match="from the next batch on: to_df") as refused:
         agreed(control, STORED, ASKED, None)
-    assert "plait upgrade" not in str(refused.value)
+    assert "plait query upgrade" not in str(refused.value)
     assert agreed(control, STORED, ASKED, code_of(STORED, ASKED)) == STORED
     assert not list(tmp_path.iterdir()), "no folder of this machine is taken for the store"

@@ -30,8 +30,10 @@ def test_what_starts_a_spark_of_its_own_is_refused_where_spark_is_elsewhere(
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
     refuse_remote("plait.spark.session")
     monkeypatch.setenv("SPARK_REMOTE", "sc://far:15002")
-    with pytest.raises(MissingRequirement, match=r"^plait rebalance starts .* at sc://far:15002;"):
-        refuse_remote("plait rebalance")
+    with pytest.raises(
+        MissingRequirement, match=r"^plait query rebalance starts .* at sc://far:15002;"
+    ):
+        refuse_remote("plait query rebalance")
 
 
 def test_the_package_for_clients_is_pyspark_too(monkeypatch: pytest.MonkeyPatch) -> None:

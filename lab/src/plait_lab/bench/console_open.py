@@ -74,7 +74,7 @@ def console_open(options: ConsoleOptions, note: Note) -> Report:
 @contextmanager
 def _console(checkpoint: Path) -> Iterator[Callable[[str], str]]:
     """A console that runs, and what fetches a page of it."""
-    command = [sys.executable, "-m", "plait", "console", str(checkpoint)]
+    command = [sys.executable, "-m", "plait", "query", "console", str(checkpoint)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:

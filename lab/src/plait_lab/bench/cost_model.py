@@ -5,9 +5,9 @@ truth is known; for each the mjoin, the best binary tree, the plan that the opti
 random one. A run fills its windows first; then the engine's counters and the live tuples of every
 state are compared with the prediction.
 
-The machine is calibrated first, as `plait calibrate` does. Times are processor time; all plans run
-once, then all again, and the fastest run of each counts. They are compared by rank, and the ratio
-of measured to predicted time says whether a CPU budget can be trusted.
+The machine is calibrated first, as `plait env calibrate` does. Times are processor time; all plans
+run once, then all again, and the fastest run of each counts. They are compared by rank, and the
+ratio of measured to predicted time says whether a CPU budget can be trusted.
 """
 
 from __future__ import annotations

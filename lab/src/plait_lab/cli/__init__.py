@@ -8,7 +8,7 @@ from __future__ import annotations
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the `plait-lab` command; the exit code is 1 if a claim or an answer was wrong."""
-    from plait.cli.running_app import run_app
+    from plait.cli.entry import run_app
     from plait_lab.cli.app import app
 
     return run_app(app, "plait-lab", arguments)

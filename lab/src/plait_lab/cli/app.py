@@ -7,36 +7,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from plait import __version__
+from plait.cli.entry import new_app
+from plait.cli.options import JsonOption
 from plait.errors import PlaitError
 
-app = typer.Typer(
-    name="plait-lab",
-    help="How Plait is tested and measured.",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-@app.callback(invoke_without_command=True)
-def _plait_lab(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
-) -> None:
-    if version:
-        print(f"plait-lab {__version__}")
-        raise typer.Exit
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
+app = new_app("plait-lab", "How Plait is tested and measured.")
 
 NameArgument = Annotated[str | None, typer.Argument(metavar="NAME", help="Which one.")]
 ListOption = Annotated[bool, typer.Option("--list", help="Print the names, one per line.")]
-JsonOption = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON.")
-]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", metavar="DIR", help="Draw the figure into a directory.")
 ]

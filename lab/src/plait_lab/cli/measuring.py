@@ -14,7 +14,7 @@ from typing import Any
 import typer
 
 from plait.cli.inputs import named
-from plait.cli.show import aligned, console, on_terminal, say
+from plait.cli.show import aligned, console, on_terminal, say, show_json
 from plait.errors import PlaitError
 from plait.machine.drafts import write_whole, writing
 
@@ -56,18 +56,11 @@ def measure(
             report = registry.run(name, given, lambda text: status.update(f"{name}: {text}"))
     else:
         report = registry.run(name, given, _lines(name))
-    if json is not None:
-        with writing(json):
-            json.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(json, dumps(report.to_dict(), indent=2) + "\n")
-    drawn = None
+    if not show_json(json, report.to_dict):
+        _show(report)
     if plot is not None:
         with writing(plot):
-            drawn = report.plot(plot)
-    _show(report)
-    for path in (json, drawn):
-        if path is not None:
-            say(f"written: {path}")
+            say(f"written: {report.plot(plot)}")
     if not report.holds:
         raise typer.Exit(1)
 

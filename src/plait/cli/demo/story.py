@@ -72,6 +72,8 @@ class Found:
 
 def show_demo(seconds: float, seed: int, *, local: bool = False) -> None:
     """Generate, explain, run and check; `local` does without Spark."""
+    if not 1 <= seconds < math.inf:
+        raise PlaitError(f"--seconds is {seconds:g}", remedy="give a finite number, at least 1")
     course = Outage(seconds)
     with waiting("Generating streams ..."):
         tables = streams(course, seed)

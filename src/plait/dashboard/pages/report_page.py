@@ -1,4 +1,4 @@
-"""Make one file of the console's pictures that needs nothing else: `plait report`."""
+"""Make one file of the console's pictures that needs nothing else: `plait query report`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _join(snapshot: JoinSnapshot) -> Child:
             ),
         ),
         tag("main", _parts(snapshot, options)),
-        tag("footer", f"written {instant(snapshot.read)} UTC by plait report"),
+        tag("footer", f"written {instant(snapshot.read)} UTC by plait query report"),
     ]
 
 

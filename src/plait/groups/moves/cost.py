@@ -65,7 +65,7 @@ class MoveCosts:
 
     @classmethod
     def of(cls, costs: Costs, transfer: float | None = None) -> MoveCosts:
-        """From what `plait calibrate` measured, and the transfer rate if that is known.
+        """From what `plait env calibrate` measured, and the transfer rate if that is known.
 
         >>> MoveCosts.of(DEFAULT) == MoveCosts()
         True

@@ -97,7 +97,7 @@ def changes(stored: str | None, asked: Contract) -> list[QuestionChange]:
     if "lateness" in differ:
         found.append(_lateness(old, new))
     if "processors" in differ:
-        remedy = "plait rebalance changes it, or leave out processors="
+        remedy = "plait query rebalance changes it, or leave out processors="
         found.append(_change("processors", old, new, remedy, REFUSED))
     elif "shares" in differ:
         found.append(_change("shares", old, new, _OTHER_ROWS, REFUSED))

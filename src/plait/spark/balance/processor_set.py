@@ -51,7 +51,7 @@ class ProcessorSet:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRequest:
-    """The number of partitions that `plait rebalance` was given."""
+    """The number of partitions that `plait query rebalance` was given."""
 
     partitions: int
 

@@ -93,7 +93,7 @@ def rebalance(
 
 
 def finish_rebalance(session: SparkSession, checkpoint: str) -> None:
-    """Finish what an interrupted `plait rebalance` has begun, before a query starts."""
+    """Finish what an interrupted `plait query rebalance` has begun, before a query starts."""
     path = local_path(checkpoint)
     if path is None or (unfinished := _unfinished(path)) is None:
         return
@@ -101,9 +101,9 @@ def finish_rebalance(session: SparkSession, checkpoint: str) -> None:
     given = _read_output(path, number)
     if given is None or is_connect(session):
         raise MoveError(
-            f"plait rebalance was interrupted in batch {number} of {checkpoint}",
-            remedy=f"run it again: plait rebalance {checkpoint} --processors {partitions} "
-            f"--output {given or 'DIR'}",
+            f"plait query rebalance was interrupted in batch {number} of {checkpoint}",
+            remedy=f"run it again: plait query rebalance {checkpoint} --processors {partitions} "
+            f"--sink {given or 'DIR'}",
         )
     with _held(controls_in(path)):
         if _unfinished(path) == unfinished:
@@ -245,7 +245,7 @@ def _repartition(session: SparkSession, checkpoint: str, partitions: int) -> Non
     except PySparkException as error:
         raise PlaitError(
             f"Spark cannot divide the state of {checkpoint} anew: {error}",
-            remedy="nothing is lost: run plait rebalance again, or start the query, which does so",
+            remedy="nothing is lost: run plait query rebalance again, or start the query",
         ) from error
 
 

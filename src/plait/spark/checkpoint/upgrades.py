@@ -1,8 +1,8 @@
 """Let a query go on from its checkpoint with a changed question, once somebody has agreed.
 
 `to_df` refuses a changed question, says what the change would mean, and names it by a code. The
-query goes on once somebody has agreed to this very change, by `plait upgrade` on the command line
-or by the code in `to_df(upgrade=...)`. Any other change is refused again.
+query goes on once somebody has agreed to this very change, by `plait query upgrade` on the command
+line or by the code in `to_df(upgrade=...)`. Any other change is refused again.
 
     asked.json       the change that was refused last, part by part
     upgrade.json     the code of the change that was agreed to
@@ -68,7 +68,7 @@ def agreed(control: Control, stored: str, asked: Contract, code: str | None) -> 
     if not (control.temporary or control.remote):
         with suppress(OSError, PlaitError):  # then there is no more than the error
             control.keep(_ASKED, change)
-            remedies.insert(0, f"plait upgrade {Path(control.folder).parents[1]}")
+            remedies.insert(0, f"plait query upgrade {Path(control.folder).parents[1]}")
     if change.refused:
         check_contract(stored, asked)
     listed = "; ".join(f"{part}: {part.answer}" for part in found)

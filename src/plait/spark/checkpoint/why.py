@@ -62,8 +62,9 @@ _KNOWN: tuple[tuple[str, type[PlaitError], str, str], ...] = (
     (
         r"STREAMING_UNFINISHED_REPARTITION_DETECTED",
         CheckpointMismatch,
-        "plait rebalance was interrupted while it divided the state in the checkpoint",
-        "run plait rebalance again, or start the query with to_df(checkpoint=...), which does so",
+        "plait query rebalance was interrupted while it divided the state in the checkpoint",
+        "run plait query rebalance again, or start the query with to_df(checkpoint=...), which "
+        "does it",
     ),
     (
         r"CONCURRENT_STREAM_LOG_UPDATE",

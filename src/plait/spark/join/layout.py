@@ -2,7 +2,8 @@
 
 A new checkpoint has what is asked for. One that has a state keeps what its rows were divided by:
 the number of processors, whatever machine the query goes on with, the secret of the hash, and the
-grouping keys. Only `plait rebalance` changes processors: see `plait.spark.balance.processor_set`.
+grouping keys. Only `plait query rebalance` changes processors: see
+`plait.spark.balance.processor_set`.
 """
 
 from __future__ import annotations
@@ -139,6 +140,6 @@ def _of_the_beginning(control: Control, processors: int | None) -> int | None:
     if processors not in (None, now):
         raise CheckpointMismatch(
             f"the checkpoint was rebalanced to {now} processors, not to {processors}",
-            remedy="leave out processors=, or run plait rebalance",
+            remedy="leave out processors=, or run plait query rebalance",
         )
     return None

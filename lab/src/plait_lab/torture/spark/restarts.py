@@ -1,10 +1,10 @@
 """What happens to a query on Spark between two of its starts: another question, other processors.
 
-A round has phases (`rounds.Phase`). When the input of one is used up, the driver goes on to
-the next: it lets the files come, agrees to a question that has changed, as `plait upgrade` does,
-and divides the state anew where there are other processors, as `plait rebalance` does. It may die
-at any point of that. Then it does all of it again, or starts the query although the command did not
-end.
+A round has phases (`rounds.Phase`). When the input of one is used up, the driver goes on to the
+next. It lets the files come and agrees to a question that has changed, as `plait query upgrade`
+does. Where there are other processors it divides the state anew, as `plait query rebalance` does.
+It may die at any point of that. Then it does all of it again, or starts the query although the
+command did not end.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _divide(session: SparkSession, round_: Round, number: int, processors: int) 
         with _mortal():
             rebalance.rebalance(session, str(round_.folder / "checkpoint"), processors, output)
     except PlaitError as error:
-        _fail(round_.folder, f"plait rebalance refused: {error}")
+        _fail(round_.folder, f"plait query rebalance refused: {error}")
     obey("rebalance-ended")
     ended.touch()
 

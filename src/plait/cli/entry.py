@@ -1,12 +1,17 @@
-"""Run a command line: errors as one line with a remedy, signals as exit codes."""
+"""Make and run a command line: errors as one line with a remedy, signals as exit codes."""
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from plait import __version__
 from plait.errors import PlaitError
 
 _EXTRAS = {
@@ -20,7 +25,89 @@ _EXTRAS = {
     "starlette": "console",
     "uvicorn": "console",
 }
-"""What the core does not bring: packages, and the extra of Plait that has them."""
+"""Packages that the core does not bring, and the extra of Plait that does."""
+
+
+class CommandGroup(TyperGroup):
+    """Commands that are listed in order; of one that does not exist, the nearest is named."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Find a command, or refuse its name with the one that was meant."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None:
+            root = ctx.find_root()
+            known = [*_command_names(root.command, root.info_name)]
+            raise PlaitError(
+                f"there is no command {ctx.command_path} {cmd_name}",
+                remedy=_meant(f"{ctx.command_path} {cmd_name}", known)
+                or f"{ctx.command_path} --help lists them",
+            )
+        return found
+
+
+def _command_names(command: Any, path: str) -> Iterator[str]:
+    """List every command below, by the words that are typed."""
+    if not isinstance(command, TyperGroup):
+        yield path
+        return
+    for name, each in command.commands.items():
+        yield from _command_names(each, f"{path} {name}")
+
+
+def _meant(typed: str, known: list[str]) -> str:
+    """Name the command that was meant, by its last word.
+
+    >>> _meant("plait console", ["plait run", "plait query console"])
+    'did you mean plait query console?'
+    >>> _meant("plait query rebalence", ["plait run", "plait query rebalance"])
+    'did you mean plait query rebalance?'
+    """
+    by_word = {name.split()[-1]: name for name in known}
+    near = difflib.get_close_matches(typed.rsplit(maxsplit=1)[-1], by_word, n=1)
+    return f"did you mean {by_word[near[0]]}?" if near else ""
+
+
+def new_app(name: str, about: str) -> typer.Typer:
+    """Make a command line without commands; it knows --version and --help."""
+    app = _typer(name, about)
+
+    @app.callback(invoke_without_command=True)
+    def begin(
+        context: typer.Context,
+        version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    ) -> None:
+        if version:
+            print(f"{name} {__version__}")
+            raise typer.Exit
+        if context.invoked_subcommand is None:
+            print(context.get_help())
+
+    return app
+
+
+def new_group(app: typer.Typer, name: str, about: str) -> typer.Typer:
+    """Add a group of commands, which shows its help if no command is given."""
+    group = _typer(name, about)
+
+    @group.callback(invoke_without_command=True)
+    def begin(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            print(context.get_help())
+
+    app.add_typer(group)
+    return group
+
+
+def _typer(name: str, about: str) -> typer.Typer:
+    return typer.Typer(
+        name=name,
+        cls=CommandGroup,
+        help=about,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
 
 
 def run_app(app: typer.Typer, name: str, arguments: list[str] | None = None) -> int:
