@@ -1,4 +1,4 @@
-"""A run as it goes: a line of figures that renews itself on a terminal, and nothing elsewhere."""
+"""Show the progress of a run: one line that is renewed on a terminal, and nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EVERY = 0.1
 
 @contextmanager
 def progress(execution: Execution, *, quiet: bool = False) -> Iterator[Watch]:
-    """Shows the progress of a run on standard error; call what it yields now and then."""
+    """Show the progress of a run on standard error; call what it yields now and then."""
     if quiet or not on_terminal():
         yield lambda: None
         return
@@ -43,7 +43,7 @@ def progress(execution: Execution, *, quiet: bool = False) -> Iterator[Watch]:
 
 @contextmanager
 def waiting(text: str, *, quiet: bool = False) -> Iterator[None]:
-    """Says what is going on while nothing can be counted, on a terminal."""
+    """Say what is going on while nothing can be counted, on a terminal."""
     if quiet or not on_terminal():
         yield
     else:
@@ -52,7 +52,7 @@ def waiting(text: str, *, quiet: bool = False) -> Iterator[None]:
 
 
 def throttled(look: Watch, every: float = _EVERY) -> Watch:
-    """A watch that looks at most every so many seconds."""
+    """Limit a watch to one look in `every` seconds."""
     last = 0.0
 
     def watch() -> None:
@@ -66,7 +66,7 @@ def throttled(look: Watch, every: float = _EVERY) -> Watch:
 
 
 def figures(execution: Execution) -> str:
-    """The state of a run in one line."""
+    """Write the state of a run in one line."""
     counts, seconds = execution.counts, max(execution.seconds, 1e-9)
     parts = [
         f"{execution.rows:,} rows",

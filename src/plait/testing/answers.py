@@ -14,7 +14,8 @@ from plait.testing.oracle import answer, fates
 from plait.testing.oracle.answer import Result, Rows
 
 if TYPE_CHECKING:
-    from plait.api.question import Join, Sql
+    from plait.api.join import Join
+    from plait.api.sql import Sql
 
 Batch = Mapping[str, Rows]
 """The rows of each stream that arrive together: an Arrow table or a list of dictionaries."""

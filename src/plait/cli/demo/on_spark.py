@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 import plait
 from plait.adapt.events import Event
-from plait.cli.demo.laps import Lap, Turn, changes_of, moves_of
+from plait.cli.demo.batches import DemoBatch, RunBatch, changes_of, moves_of
 from plait.cli.demo.outage import cut_arrivals
 from plait.cli.live import waiting
 from plait.errors import PlaitError
@@ -47,8 +47,8 @@ class _Runner:
     _done: queue.Queue[tuple[int, float]] = field(default_factory=queue.Queue)
     _over: bool = False
     _streams: Sequence[str] = ()
-    _told: Sequence[Event] = ()
-    """The decisions about moves that were told; only the last ones are kept."""
+    _seen: Sequence[Event] = ()
+    """The decisions about moves that have been shown; only the last ones are kept."""
 
     def start(self, asked: Sql, plan: str, scratch: Path) -> None:
         """Start the query; its results go to a folder per batch."""
@@ -66,7 +66,7 @@ class _Runner:
         writer = frame.writeStream.foreachBatch(each).trigger(availableNow=True)
         self.query = writer.option("checkpointLocation", str(checkpoint)).start()
 
-    def turn(self, number: int) -> Lap:
+    def turn(self, number: int) -> DemoBatch:
         """Let the query run one batch."""
         self._gate.release()
         while True:
@@ -81,17 +81,17 @@ class _Runner:
 
         reports = sorted(reports_of(progress), key=lambda r: r.processor)
         balance = plait.attach(self.query).progress().balance
-        fresh, self._told = [e for e in balance if e not in self._told], balance
-        return Lap(
-            number + 1,
-            progress.numInputRows,
-            sum(r.results for r in reports),
-            sum(sum(r.late.values()) for r in reports),
-            seconds,
-            tuple(sum(r.routed.values()) for r in reports),
-            tuple(sum(r.cpu.values()) for r in reports),
-            changes_of(event for r in reports for event in r.events),
-            moves_of(fresh, self._streams),
+        fresh, self._seen = [e for e in balance if e not in self._seen], balance
+        return DemoBatch(
+            number=number + 1,
+            rows=progress.numInputRows,
+            results=sum(r.results for r in reports),
+            late=sum(sum(r.late.values()) for r in reports),
+            seconds=seconds,
+            routed=tuple(sum(r.routed.values()) for r in reports),
+            loads=tuple(sum(r.cpu.values()) for r in reports),
+            changes=changes_of(event for r in reports for event in r.events),
+            moves=moves_of(fresh, self._streams),
         )
 
     def _progress(self, number: int) -> Any:
@@ -129,7 +129,7 @@ def running_on_spark(
     batch_seconds: float,
     limits: Mapping[str, int],
     scratch: Path,
-) -> Iterator[dict[str, Turn]]:
+) -> Iterator[dict[str, RunBatch]]:
     """Queries on a Spark of their own, by name, each ready to take turns; all end with the context.
 
     `asks` make them from DataFrames. `limits` says how many batches those have that do not go on to

@@ -98,7 +98,7 @@ def streams(course: Outage, seed: int) -> dict[str, pa.Table]:
 
 
 def _named(table: pa.Table, hot: int, rate: float, seed: int) -> pa.Table:
-    """With names of hosts, and so many rows a second of the hot one from a time on."""
+    """Name the hosts; from the time `hot` on, `rate` rows a second are of the hot one."""
     numbers = pc.utf8_slice_codeunits(table["host"], 1).cast(pa.int64()).to_numpy()
     times = table["ts"].cast(pa.int64()).to_numpy()
     after = times >= hot
@@ -133,7 +133,7 @@ def cut_arrivals(tables: Mapping[str, pa.Table], batch_seconds: float) -> list[d
 
 
 def within_reach(tables: Mapping[str, pa.Table], seconds: float) -> Iterator[dict[str, pa.Table]]:
-    """The requests of so many seconds at a time, with all rows that a result could have with them.
+    """Cut the requests into parts of some seconds, each with all rows that could join them.
 
     Each result has one request, so it is found in one of these parts.
     """

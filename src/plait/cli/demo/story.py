@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from plait.adapt.policy import PlanPolicy
 from plait.api.sql import Sql, sql
-from plait.cli.demo.laps import Lap, Turn, bar, changes_of, has_moved, median
+from plait.cli.demo.batches import DemoBatch, RunBatch, bar, changes_of, has_moved, median
 from plait.cli.demo.outage import (
     PLAN,
     QUERY,
@@ -45,17 +45,17 @@ SAMPLE = 5
 MARGIN = 0.6
 """Only what pays a lot is shown: a change of plan must save this share of the CPU."""
 _PACE = 2.2
-"""In the hot spot a batch begins every so many seconds, as streams that flow would bring it. Groups
+"""Seconds between two batches in the hot spot, as live streams would bring them. Groups
 move between batches that lie ahead: if one followed the other at once, many would pass first."""
 _PART = 4.0
-"""DuckDB joins the requests of so many seconds at a time, with all that is within their reach: its
+"""Seconds of requests that DuckDB joins at a time, with all that is within their reach: its
 hash join does not look at time before it has paired all rows of a host."""
 _LEAST_SCALE = 1.0
-"""The bars are at least as long as so many seconds deserve."""
+"""Seconds of the longest bar, at least."""
 
 
 @dataclass(slots=True)
-class Found:
+class DemoResults:
     """The results of a run: how many, which (as a checksum), and the first ones."""
 
     results: int = 0
@@ -121,7 +121,7 @@ def _frozen(sources: Mapping[str, Any]) -> Sql:
 # -- the story
 
 
-def _tell(turns: Mapping[str, Turn], course: Outage, *, local: bool) -> None:
+def _tell(turns: Mapping[str, RunBatch], course: Outage, *, local: bool) -> None:
     """Run batch after batch, and say what happens."""
     both = _batches(course.hot, course)
     last = math.ceil(course.seconds / course.batch - 1e-9)
@@ -136,8 +136,8 @@ def _tell(turns: Mapping[str, Turn], course: Outage, *, local: bool) -> None:
             else f"(The frozen run stops here; from now on a batch begins every {_PACE:g} s.)"
         ),
     }
-    ours: list[Lap] = []
-    theirs: list[Lap] = []
+    ours: list[DemoBatch] = []
+    theirs: list[DemoBatch] = []
     changed: list[int] = []
     due = 0.0
     for number in range(last):
@@ -165,12 +165,12 @@ def _tell(turns: Mapping[str, Turn], course: Outage, *, local: bool) -> None:
 
 
 def _sum_up(
-    ours: Sequence[Lap], theirs: Sequence[Lap], course: Outage, changed: Sequence[int]
+    ours: Sequence[DemoBatch], theirs: Sequence[DemoBatch], course: Outage, changed: Sequence[int]
 ) -> None:
     flooded, both = _batches(course.flooded, course), _batches(course.hot, course)
     say("")
-    rows, results = sum(lap.rows for lap in ours), sum(lap.results for lap in ours)
-    say(f"{rows:,} rows, {results:,} results, {sum(lap.late for lap in ours):,} late rows.")
+    rows, results = sum(batch.rows for batch in ours), sum(batch.results for batch in ours)
+    say(f"{rows:,} rows, {results:,} results, {sum(batch.late for batch in ours):,} late rows.")
     after = [n for n in changed if flooded <= n < both]
     if after and after[-1] + 1 < both:
         before, then = slice(flooded, after[0] + 1), slice(after[-1] + 1, both)
@@ -183,25 +183,33 @@ def _sum_up(
     _sum_up_moves(ours[both:])
 
 
-def _sum_up_moves(hot: Sequence[Lap]) -> None:
-    """The load until it was decided to move groups, and after the last of them had moved."""
-    decided = [i for i, lap in enumerate(hot) if lap.moves]
-    moved = [i for i, lap in enumerate(hot) if any(has_moved(text) for text in lap.moves)]
-    if moved and moved[-1] + 1 < len(hot):
-        before, after = hot[: decided[0] + 1], hot[moved[-1] + 1 :]
-        say(
-            f"The hot spot: the busier processor had {_busiest(before, 'routed'):.0%} of the rows "
-            f"and {_busiest(before, 'loads'):.0%} of the CPU time before, and "
-            f"{_busiest(after, 'routed'):.0%} and {_busiest(after, 'loads'):.0%} afterwards.",
-            style="bold",
-        )
-    elif hot and len(hot[-1].routed) > 1:
-        say("The hot spot: the streams ended before a move was complete.", style="bold")
+def _sum_up_moves(hot: Sequence[DemoBatch]) -> None:
+    """Compare the load before it was decided to move groups with that after they had moved."""
+    if hot and len(hot[-1].routed) > 1:
+        say(f"The hot spot: {moves_summary(hot)}.", style="bold")
 
 
-def _busiest(laps: Sequence[Lap], what: str) -> float:
+def moves_summary(hot: Sequence[DemoBatch]) -> str:
+    """Tell what moving groups did, from the batches since the hot spot began."""
+    decided = [i for i, batch in enumerate(hot) if batch.moves]
+    moved = [i for i, batch in enumerate(hot) if any(has_moved(text) for text in batch.moves)]
+    if not decided:
+        return "the load is even enough, so no groups moved"
+    if not moved:
+        return "the streams ended before the move was complete"
+    if moved[0] + 1 == len(hot):
+        return "the move was complete with the last batch, too late to show what it gained"
+    before, after = hot[: decided[0] + 1], hot[moved[-1] + 1 :] or hot[moved[0] + 1 :]
+    return (
+        f"the busier processor had {_busiest(before, 'routed'):.0%} of the rows and "
+        f"{_busiest(before, 'loads'):.0%} of the CPU time before, and "
+        f"{_busiest(after, 'routed'):.0%} and {_busiest(after, 'loads'):.0%} afterwards"
+    )
+
+
+def _busiest(batches: Sequence[DemoBatch], what: str) -> float:
     """The share of the processor that had most of it."""
-    sums = [sum(parts) for parts in zip(*(getattr(lap, what) for lap in laps), strict=True)]
+    sums = [sum(parts) for parts in zip(*(getattr(batch, what) for batch in batches), strict=True)]
     return max(sums, default=0) / (sum(sums) or 1)
 
 
@@ -209,17 +217,20 @@ def _header(last: str) -> None:
     say(f"{'batch':>5}  {'time':>5} {'rows':>8} {'results':>8}  {'seconds':<32}{last}", "bold")
 
 
-def _line(ours: Sequence[Lap], theirs: Sequence[Lap], course: Outage, *, beside: bool) -> None:
-    lap = ours[-1]
+def _line(
+    ours: Sequence[DemoBatch], theirs: Sequence[DemoBatch], course: Outage, *, beside: bool
+) -> None:
+    batch = ours[-1]
     # The first batch pays for the start of Spark; the others set the scale.
-    usual = [*ours[1:], *theirs[1:]] or [lap]
+    usual = [*ours[1:], *theirs[1:]] or [batch]
     scale = max(_LEAST_SCALE, *(one.seconds for one in usual))
-    other = _bar(theirs[-1].seconds, scale) if beside else lap.divided
+    other = _bar(theirs[-1].seconds, scale) if beside else batch.divided
     if len(ours) == 1:
         other += "   (the first batches pay for the start)"
+    clock = _clock(batch.number * course.batch)
     say(
-        f"{lap.number:>5}  {_clock(lap.number * course.batch)} {lap.rows:>8,} {lap.results:>8,}  "
-        f"{_bar(lap.seconds, scale):<32}{other}"
+        f"{batch.number:>5}  {clock} {batch.rows:>8,} {batch.results:>8,}  "
+        f"{_bar(batch.seconds, scale):<32}{other}"
     )
 
 
@@ -249,7 +260,7 @@ def _title(text: str) -> None:
 @contextmanager
 def _running(
     tables: Mapping[str, pa.Table], course: Outage, *, local: bool
-) -> Iterator[tuple[Mapping[str, Turn], Callable[[str], Found]]]:
+) -> Iterator[tuple[Mapping[str, RunBatch], Callable[[str], DemoResults]]]:
     """Both runs, and what gives the results of each when they are done."""
     if local:
         batches = cut_arrivals(tables, course.batch)
@@ -265,8 +276,8 @@ def _running(
         scratch = Path(folder)
         schema = _asked(tables).query.schema
 
-        def found(name: str) -> Found:
-            answer = Found()
+        def found(name: str) -> DemoResults:
+            answer = DemoResults()
             for path in sorted((scratch / f"out-{name}").glob("*/*.parquet")):
                 answer.add(pq.read_table(path).cast(schema))
             return answer
@@ -287,10 +298,10 @@ class _LocalTurns:
         adapt = asked.adaptive if isinstance(asked.adaptive, PlanPolicy) else False
         self._run = LocalRun(asked.query, asked.plan(PLAN), adapt=adapt)
         self._batches = batches
-        self._told = 0
-        self.found = Found()
+        self._seen = 0
+        self.found = DemoResults()
 
-    def turn(self, number: int) -> Lap:
+    def turn(self, number: int) -> DemoBatch:
         """Run one batch."""
         batch = self._batches[number]
         late = sum(self._run.counts.late.values())
@@ -298,15 +309,15 @@ class _LocalTurns:
         results = self._run.push(batch)
         seconds = time.perf_counter() - begin
         self.found.add(results)
-        events, self._told = self._run.events[self._told :], len(self._run.events)
+        events, self._seen = self._run.events[self._seen :], len(self._run.events)
         rows = sum(table.num_rows for table in batch.values())
-        return Lap(
-            number + 1,
-            rows,
-            results.num_rows,
-            sum(self._run.counts.late.values()) - late,
-            seconds,
-            (rows,),
+        return DemoBatch(
+            number=number + 1,
+            rows=rows,
+            results=results.num_rows,
+            late=sum(self._run.counts.late.values()) - late,
+            seconds=seconds,
+            routed=(rows,),
             changes=changes_of(events),
         )
 
@@ -314,7 +325,7 @@ class _LocalTurns:
 # -- the proof
 
 
-def _prove(asked: Sql, answer: Found) -> None:
+def _prove(asked: Sql, answer: DemoResults) -> None:
     if importlib.util.find_spec("duckdb") is None:
         say("DuckDB is not installed; with it (pip install 'plait[bench]') the demo checks itself.")
         return

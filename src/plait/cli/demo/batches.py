@@ -1,4 +1,4 @@
-"""What the demo tells of a batch, whoever ran it: figures, changes of plan and moves, as text."""
+"""A batch of the demo, wherever it ran: its figures, and its changes of plan and moves as text."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _NAMED = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Lap:
-    """One batch of one run."""
+class DemoBatch:
+    """The figures of one batch of one run."""
 
     number: int
     rows: int
@@ -34,7 +34,7 @@ class Lap:
 
     @property
     def divided(self) -> str:
-        """How rows and work were divided among the processors; empty if there is one."""
+        """Show how rows and work were divided among the processors; empty if there is one."""
         if len(self.routed) < 2:
             return ""
         return f"{_shares(self.routed):<15}{_shares(self.loads)}"
@@ -45,12 +45,12 @@ def _shares(parts: Sequence[float]) -> str:
     return " : ".join(f"{part / total:4.0%}" for part in parts)
 
 
-Turn = Callable[[int], Lap]
-"""Runs the batch of that number, and tells about it."""
+RunBatch = Callable[[int], DemoBatch]
+"""Run the batch of that number, and return its figures."""
 
 
 def changes_of(events: Iterable[Event]) -> tuple[str, ...]:
-    """The decisions to change the plan, in a sentence each; those that are alike once.
+    """Tell each decision to change the plan in a sentence; equal ones once.
 
     >>> decision = {"kind": "move", "plan": "((a b) c)", "current": {"cpu": 0.5},
     ...             "cost": {"cpu": 0.1}, "reasons": ["it is cheaper", "staying has cost 2 s"]}
@@ -73,7 +73,7 @@ def changes_of(events: Iterable[Event]) -> tuple[str, ...]:
 
 
 def moves_of(events: Iterable[Event], streams: Sequence[str] = ()) -> tuple[str, ...]:
-    """Decisions to move partition groups, each with its reason, and moves that were carried out.
+    """Tell each decision to move partition groups with its reason, and each completed move.
 
     `streams` are the names of the streams, in the order of the query.
 
@@ -121,7 +121,7 @@ def _moved(move: Mapping[str, Any]) -> str:
 
 
 def bar(seconds: float, longest: float) -> str:
-    """A bar as long as the seconds, of at most 24 characters.
+    """Draw a bar for a number of seconds, at most 24 characters long.
 
     >>> bar(1.0, 2.0), bar(0.0, 2.0)
     ('████████████', '▏')
@@ -131,7 +131,7 @@ def bar(seconds: float, longest: float) -> str:
     return _BAR * whole + (_PARTS[rest - 1] if rest else "") or _PARTS[0]
 
 
-def median(laps: Sequence[Lap]) -> float:
-    """Seconds of the batch in the middle; 0 of none."""
-    ordered = sorted(lap.seconds for lap in laps)
+def median(batches: Sequence[DemoBatch]) -> float:
+    """Return the median time of batches in seconds; 0 if there are none."""
+    ordered = sorted(batch.seconds for batch in batches)
     return ordered[len(ordered) // 2] if ordered else 0.0
