@@ -10,9 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from plait.local.options import BATCH_ROWS, Order
 
 JsonOption = Annotated[
     Path | None,
@@ -172,7 +174,7 @@ class RunChoice:
         typer.Option("--max-bad-rows", min=0, metavar="N", help="Malformed rows allowed."),
     ] = 1000
     order: Annotated[
-        Literal["event-time", "file"],
+        Order,
         typer.Option(
             "--order",
             help="event-time: each table sorted by time, no row is late. "
@@ -182,7 +184,7 @@ class RunChoice:
     batch_rows: Annotated[
         int,
         typer.Option("--batch-rows", min=1, metavar="N", help="Rows per batch, over all streams."),
-    ] = 100_000
+    ] = BATCH_ROWS
     batch_seconds: Annotated[
         float | None,
         typer.Option(
