@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from plait.dashboard.server import Console as Console
     from plait.dashboard.serving import MetricsServer as MetricsServer
     from plait.groups.balance.policy import BalancePolicy as BalancePolicy
+    from plait.local.host import Counts as Counts
     from plait.local.run import Execution as Execution
     from plait.local.run import Results as Results
+    from plait.node.reports.progress import BatchCounts as BatchCounts
     from plait.node.reports.progress import BatchProgress as BatchProgress
     from plait.node.reports.progress import Progress as Progress
     from plait.optimize.planning import Planned as Planned
@@ -34,8 +36,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "BalancePolicy",
+    "BatchCounts",
     "BatchProgress",
     "Console",
+    "Counts",
     "Event",
     "Execution",
     "Join",
@@ -63,6 +67,8 @@ _PLACES = {
     "BalancePolicy": "plait.groups.balance.policy",
     "BatchProgress": "plait.node.reports.progress",
     "Console": "plait.dashboard.server",
+    "BatchCounts": "plait.node.reports.progress",
+    "Counts": "plait.local.host",
     "Event": "plait.adapt.events",
     "Execution": "plait.local.run",
     "Join": "plait.api.join",

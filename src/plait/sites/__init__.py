@@ -12,20 +12,33 @@ from typing import TYPE_CHECKING
 from plait.exports import lazy
 
 if TYPE_CHECKING:
+    from plait.sites.planner.cost import SiteSetting as SiteSetting
     from plait.sites.planner.policy import PlacementPolicy as PlacementPolicy
+    from plait.sites.plans.plan import Jep as Jep
     from plait.sites.plans.plan import SiteLink as SiteLink
     from plait.sites.site.progress import SitesProgress as SitesProgress
     from plait.sites.spark.join import PlacedJoin as PlacedJoin
     from plait.sites.spark.join import place as place
     from plait.sites.spark.replans import ReplanResult as ReplanResult
 
-__all__ = ["PlacedJoin", "PlacementPolicy", "ReplanResult", "SiteLink", "SitesProgress", "place"]
+__all__ = [
+    "Jep",
+    "PlacedJoin",
+    "PlacementPolicy",
+    "ReplanResult",
+    "SiteLink",
+    "SiteSetting",
+    "SitesProgress",
+    "place",
+]
 
 _PLACES = {
+    "Jep": "plait.sites.plans.plan",
     "PlacedJoin": "plait.sites.spark.join",
     "PlacementPolicy": "plait.sites.planner.policy",
     "ReplanResult": "plait.sites.spark.replans",
     "SiteLink": "plait.sites.plans.plan",
+    "SiteSetting": "plait.sites.planner.cost",
     "SitesProgress": "plait.sites.site.progress",
     "place": "plait.sites.spark.join",
 }
