@@ -159,16 +159,18 @@ class Node:
     def header(self, token: str, checksum: int) -> Header:
         """What it knows after a batch, with the name of its state and the sum of its segments."""
         return Header(
-            tuple(self.newest),
-            self.batch,
-            token,
-            self._heard,
-            self.report.total,
-            self.followed,
-            stored_plan(self.plan),
-            stored_plan(self.setup.plan),
-            self._loop_state if self._loop is None or not self._looked else self._loop.to_dict(),
-            checksum,
+            newest=tuple(self.newest),
+            batch=self.batch,
+            token=token,
+            heard=self._heard,
+            total=self.report.total,
+            followed=self.followed,
+            plan=stored_plan(self.plan),
+            asked=stored_plan(self.setup.plan),
+            loop=self._loop_state
+            if self._loop is None or not self._looked
+            else self._loop.to_dict(),
+            checksum=checksum,
             moving=self.moving,
             floors=tuple(self.floors),
             far_ahead=self.far_ahead,

@@ -104,15 +104,15 @@ class Processor:
     def task(self, number: int, store: Store, engines: Engines) -> Task:
         """The batches of one of them."""
         return Task(
-            self.setup,
-            self.contract,
-            self.routing,
-            self.aside,
-            number,
-            store,
-            engines,
-            self.beginning,
-            self.upgraded,
+            setup=self.setup,
+            contract=self.contract,
+            routing=self.routing,
+            aside=self.aside,
+            number=number,
+            store=store,
+            engines=engines,
+            beginning=self.beginning,
+            upgraded=self.upgraded,
         )
 
 

@@ -109,24 +109,26 @@ def history_entry(
     sums = counted(reports)
     slowest = max((sum(r.seconds.values()) for r in reports), default=0.0)
     return HistoryEntry(
-        number,
-        number,
-        round(at, 3),
-        round(took or slowest, 4),
-        1,
-        dict(sums.rows),
-        {name: n for name, n in sums.late.items() if n},
-        sum(sum(c.values()) for c in (sums.null_times, sums.ahead, sums.null_keys, sums.malformed)),
-        sums.results,
-        {stage: round(s, 4) for stage, s in sums.seconds.items()},
-        sums.written_bytes,
-        sum(r.state_rows for r in reports),
-        sum(r.state_bytes for r in reports),
-        max((r.state_bytes for r in reports), default=0),
-        max((r.watermarks for r in reports), key=len, default={}),
-        dict(Counter(r.plan for r in reports)),
-        (sums.hottest[0], round(sums.hottest[1], 3)),
-        tuple(d for report in reports for d in _decisions(number, report))[-_KEPT:],
+        first=number,
+        last=number,
+        at=round(at, 3),
+        took=round(took or slowest, 4),
+        batches=1,
+        rows=dict(sums.rows),
+        late={name: n for name, n in sums.late.items() if n},
+        aside=sum(
+            sum(c.values()) for c in (sums.null_times, sums.ahead, sums.null_keys, sums.malformed)
+        ),
+        results=sums.results,
+        seconds={stage: round(s, 4) for stage, s in sums.seconds.items()},
+        written_bytes=sums.written_bytes,
+        state_rows=sum(r.state_rows for r in reports),
+        state_bytes=sum(r.state_bytes for r in reports),
+        fullest=max((r.state_bytes for r in reports), default=0),
+        watermarks=max((r.watermarks for r in reports), key=len, default={}),
+        plans=dict(Counter(r.plan for r in reports)),
+        hottest=(sums.hottest[0], round(sums.hottest[1], 3)),
+        decisions=tuple(d for report in reports for d in _decisions(number, report))[-_KEPT:],
     )
 
 
