@@ -264,8 +264,13 @@ class SiteWorld:
         assert self.sites[name].step_number == 0 or self.stores[name].header is not None
 
     def _calm(self) -> None:
-        """Go on until everything has come; no more changes begin."""
+        """Go on until everything has come; no more changes begin, and clocks are right.
+
+        A clock that is 30 days ahead in every fifth step ends the patience of whoever waits for an
+        answer, so a change that somebody wants would be tried and given up again and again.
+        """
         self._changes = self._wishing = 0.0
+        self._wrong = 0
         self._speeds = dict.fromkeys(self._speeds, 0.6)
         for _ in range(_ROUNDS):
             for name in self.sites:
