@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from plait.codec import from_plain, from_tagged, stored, to_plain, to_tagged
 from plait.errors import SourceError
-from plait.groups.moves.messages import Message, Move
+from plait.groups.moves.move import Move
 from plait.groups.moves.places import Place
+from plait_lab.protocol.messages import Message
 from plait_lab.protocol.parties import MovePart, ProcessorParty, Split
 from plait_lab.protocol.wire import message_from_plain, message_to_plain
 

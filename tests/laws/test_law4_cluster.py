@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from plait.engine.flags import Flags
 from plait.engine.purging import PurgeByWatermarks
 from plait.errors import MoveError
-from plait.groups.moves.messages import Protocol
+from plait.groups.moves.move import Protocol
 from plait.optimize.costs import PAPER
 from plait.plan.migration import STRATEGIES
 from plait.testing.oracle.answer import multiset

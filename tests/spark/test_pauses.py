@@ -22,7 +22,7 @@ from tests.spark.balance.managed_story import last_balanced
 
 import plait
 from plait.api.join import Join
-from plait.groups.moves.messages import Protocol
+from plait.groups.moves.move import Protocol
 from plait.spark.balance.moves import moves_of
 from plait.spark.control.directory import Control
 

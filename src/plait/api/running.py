@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from plait.dashboard.serving import MetricsServer, serve_console, serve_metrics
 from plait.errors import PlaitError, SourceError
-from plait.groups.moves.messages import Protocol
+from plait.groups.moves.move import Protocol
 from plait.node.reports.progress import Progress
 from plait.plan.explain import explain
 from plait.plan.migration import Strategy

@@ -22,7 +22,7 @@ from plait.cli.demo.on_spark import write_arrivals
 from plait.cli.demo.outage import QUERY, WATERMARK, Outage, cut_arrivals, streams
 from plait.groups.balance.manager import ManagerState, MoveEnded, manage
 from plait.groups.balance.proposal import BalanceSetting
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.node.reports.cluster_monitor import ClusterMonitor
 from plait.node.reports.report import Report
 from plait.node.reports.work import WORK

@@ -14,7 +14,7 @@ from plait.groups.balance.cluster import (
 from plait.groups.balance.manager import ManagerState, MoveEnded, manage
 from plait.groups.balance.proposal import BalanceSetting
 from plait.groups.balance.relocation import BalanceDecision
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 
 
 @dataclass

@@ -4,7 +4,7 @@ import pytest
 
 from plait.groups.balance.move_guard import MoveTrial, MoveVerdict, judge_move
 from plait.groups.balance.policy import BalancePolicy
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 
 FIRST = Move(1, "MSLB", (7,), (0,), (1,))
 SECOND = Move(2, "PTLB", (8, 9), (0,), (2,))

@@ -13,7 +13,7 @@ from plait.groups.balance.relocation import (
     way_back,
 )
 from plait.groups.moves.cost import Cargo, MoveCosts
-from plait.groups.moves.messages import Move, MoveForecast
+from plait.groups.moves.move import Move, MoveForecast
 
 WEIGHTS = st.lists(st.none() | st.integers(0, 20), max_size=8)
 

@@ -10,7 +10,7 @@ import pytest
 from plait.errors import CheckpointDamaged
 from plait.groups.moves.carrier import Carrier, StoredRows, looked_through
 from plait.groups.moves.lanes import FLAGGED, lane_of
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.moves.moving import MoveActions, Moving
 from plait.groups.routing.routing import route
 from plait.groups.routing.rows import encode_rows

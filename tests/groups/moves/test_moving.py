@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from plait.errors import CheckpointDamaged, TransferDamaged
-from plait.groups.moves.messages import Move, Protocol
+from plait.groups.moves.move import Move, Protocol
 from plait.groups.moves.moving import Moving, enter, exported_groups
 from plait.groups.routing.table import initial
 from plait.node.durable.store import OwnEngines

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from plait.errors import TransferDamaged
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.moves.transfer import Transfer, exported
 from plait_lab.laws.processors import MemoryTransfers
 

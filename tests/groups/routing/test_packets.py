@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from plait.engine.intake.admission import NO_TIME, NULL_KEY
 from plait.engine.intake.times import BEFORE_ALL_TIMES
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.routing.packets import Packer, Packet, lean, rows_by_group
 from plait.groups.routing.routing import Routing, route
 from plait.groups.routing.rows import decode_rows

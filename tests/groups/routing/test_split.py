@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.routing.routing import Routing, route
 from plait.groups.routing.split import cells_of, shares_of
 from plait.groups.routing.table import Table

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from plait.errors import MoveError, SourceError
-from plait.groups.moves.messages import Move, Protocol
+from plait.groups.moves.move import Move, Protocol
 from plait.groups.routing.table import Table, initial
 
 TABLE = initial([0, 0, 1, 1])

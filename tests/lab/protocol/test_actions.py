@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from plait.groups.moves.messages import MANAGER, Message, Protocol, ReceivePartitions
+from plait.groups.moves.move import Protocol
 from plait.groups.moves.places import Place
 from plait_lab.protocol.actions import (
     Action,
@@ -22,6 +22,7 @@ from plait_lab.protocol.actions import (
     WatchOldRows,
 )
 from plait_lab.protocol.deliver import chosen, to_processor, to_split
+from plait_lab.protocol.messages import MANAGER, Message, ReceivePartitions
 from plait_lab.protocol.move_manager import MoveManager
 from plait_lab.protocol.parties import ProcessorParty, Split
 from plait_lab.protocol.ptlb import all_old_purged

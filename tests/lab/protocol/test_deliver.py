@@ -6,7 +6,12 @@ from typing import get_args
 
 import pytest
 
-from plait.groups.moves.messages import (
+from plait.groups.moves.move import Move, Protocol
+from plait.groups.moves.places import Place
+from plait_lab.protocol import mslb, ptlb
+from plait_lab.protocol.actions import Choose
+from plait_lab.protocol.deliver import chosen, to_processor, to_split
+from plait_lab.protocol.messages import (
     Answer,
     ComputePartitionsToMove,
     DeactivatePartitions,
@@ -14,18 +19,12 @@ from plait.groups.moves.messages import (
     EndOfPartitionInputFlag,
     Flag,
     Message,
-    Move,
     Order,
     PartitionsToMove,
-    Protocol,
     ReceivePartitions,
     Settled,
     StartOfPartitions,
 )
-from plait.groups.moves.places import Place
-from plait_lab.protocol import mslb, ptlb
-from plait_lab.protocol.actions import Choose
-from plait_lab.protocol.deliver import chosen, to_processor, to_split
 from plait_lab.protocol.parties import ProcessorParty, Split
 
 PLACES = (Place((0,)),)

@@ -9,7 +9,9 @@ import pytest
 
 from plait.codec import from_plain, to_plain
 from plait.errors import MoveError, SourceError
-from plait.groups.moves.messages import (
+from plait.groups.moves.places import Place
+from plait_lab.protocol.actions import MoveFinished
+from plait_lab.protocol.messages import (
     AllOldPurged,
     Deactivated,
     PartitionsToMove,
@@ -18,8 +20,6 @@ from plait.groups.moves.messages import (
     SendPartitions,
     Settled,
 )
-from plait.groups.moves.places import Place
-from plait_lab.protocol.actions import MoveFinished
 from plait_lab.protocol.move_manager import MoveManager
 from plait_lab.protocol.wire import message_from_plain, message_to_plain
 

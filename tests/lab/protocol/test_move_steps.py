@@ -4,8 +4,9 @@ from typing import get_args
 
 import pytest
 
-from plait.groups.moves.messages import Move, Order
+from plait.groups.moves.move import Move
 from plait_lab.protocol import mslb, ptlb
+from plait_lab.protocol.messages import Order
 from plait_lab.protocol.move_steps import GIVE_UP, ProtocolStep, Role, parties
 
 SPREAD = Move(1, "MSLB", (0,), (3, 1), (1, 4), 0)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from plait.groups.moves.messages import (
+from plait.groups.moves.move import Move
+from plait.groups.moves.places import Place
+from plait_lab.protocol.actions import Buffer, Drop, Export, Import, Release
+from plait_lab.protocol.messages import (
     MANAGER,
     Deactivated,
     DeactivatePartitions,
     EndOfPartitionInputFlag,
     GiveUpPartitions,
-    Move,
     ReactivatePartitions,
     Received,
     ReceivePartitions,
     SendPartitions,
     Settled,
 )
-from plait.groups.moves.places import Place, Tag
-from plait_lab.protocol.actions import Buffer, Drop, Export, Import, Release
 from plait_lab.protocol.mslb import to_processor, to_split
 from plait_lab.protocol.parties import ProcessorParty, Split
+from plait_lab.protocol.tags import Tag
 
 MOVE = Move(4, "MSLB", (0,), (0, 1), (1, 2), 1, 0)
 """A group that is spread over 0 and 1 by stream 0 is spread over 1 and 2 by stream 1."""

@@ -3,9 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plait.groups.moves.messages import Move
-from plait.groups.moves.places import Place, Tag
+from plait.groups.moves.move import Move
+from plait.groups.moves.places import Place
 from plait_lab.protocol.parties import MovePart, ProcessorParty, Split, also
+from plait_lab.protocol.tags import Tag
 
 PLACES = (Place((0,)), Place((0, 1, 2), spread=1, since=2), Place((1,)))
 SPLIT = Split(0, PLACES)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from plait.groups.moves.messages import (
+from plait.groups.moves.move import Move
+from plait.groups.moves.places import Place
+from plait_lab.protocol.actions import Drop, WatchOldRows
+from plait_lab.protocol.messages import (
     MANAGER,
     AllOldPurged,
     DeletePartitions,
     DuplicatePartitions,
     EndOfPartitions,
     GiveUpPartitions,
-    Move,
     Settled,
     StartOfPartitions,
 )
-from plait.groups.moves.places import Place, Tag
-from plait_lab.protocol.actions import Drop, WatchOldRows
 from plait_lab.protocol.parties import ProcessorParty, Split
 from plait_lab.protocol.ptlb import all_old_purged, to_processor, to_split
+from plait_lab.protocol.tags import Tag
 
 MOVE = Move(3, "PTLB", (0,), (0,), (1,))
 PLACES = (Place((0,)), Place((1,)))

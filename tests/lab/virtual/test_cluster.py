@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plait.groups.moves.messages import Protocol
+from plait.groups.moves.move import Protocol
 from plait.optimize.costs import PAPER
 from plait.plan.text import read_tree
 from plait.query.query import Query

@@ -6,7 +6,7 @@ import pytest
 
 from plait.groups.balance.policy import BalancePolicy
 from plait.groups.balance.proposal import BalanceSetting
-from plait.groups.moves.messages import Protocol
+from plait.groups.moves.move import Protocol
 from plait.optimize.costs import PAPER, Costs
 from plait.plan.text import read_tree
 from plait_lab.virtual.cluster import ClusterSetting, VirtualCluster, cut_by_time

@@ -10,7 +10,7 @@ import pytest
 from plait.groups.balance.cluster import divided_work
 from plait.groups.balance.manager import ManagerState, manage
 from plait.groups.balance.proposal import BalanceSetting
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.routing.table import Table, initial
 from plait.node.reports.cluster_monitor import ClusterMonitor
 from plait.node.reports.report import Report

@@ -8,7 +8,7 @@ import pytest
 
 from plait.adapt.events import Event
 from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, ProcessorSnapshot
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.routing.table import initial
 from plait.node.reports.placement import GroupShare, Placement, balance_line, placement
 

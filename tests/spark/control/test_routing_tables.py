@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plait.errors import CheckpointDamaged, MoveError, TransferDamaged
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.routing.table import initial
 from plait.machine.stores import LocalStore
 from plait.spark.control.routing_tables import RoutingTables, TransferFiles

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from plait.groups.moves.messages import Flag, Message, Move
+from plait.groups.moves.move import Move
+from plait_lab.protocol.messages import Flag, Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from plait.groups.moves.messages import (
+from plait_lab.protocol import mslb, ptlb
+from plait_lab.protocol.actions import Choose, Reaction
+from plait_lab.protocol.messages import (
     MANAGER,
     ComputePartitionsToMove,
     Flag,
@@ -27,8 +29,6 @@ from plait.groups.moves.messages import (
     PartitionsToMove,
     ReceivePartitions,
 )
-from plait_lab.protocol import mslb, ptlb
-from plait_lab.protocol.actions import Choose, Reaction
 from plait_lab.protocol.parties import ProcessorParty, Split
 
 

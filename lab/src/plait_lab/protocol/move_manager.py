@@ -22,20 +22,20 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from plait.errors import MoveError
-from plait.groups.moves.messages import (
-    Answer,
-    ComputePartitionsToMove,
-    Message,
-    Move,
-    PartitionsToMove,
-    Protocol,
-    processor_name,
-)
-from plait.groups.moves.places import Place, placed
+from plait.groups.moves.move import Move, Protocol
+from plait.groups.moves.places import Place
 from plait.groups.moves.sense import check_move, check_processors, check_protocol
 from plait_lab.protocol import mslb, ptlb
 from plait_lab.protocol.actions import MoveFinished, Reaction
+from plait_lab.protocol.messages import (
+    Answer,
+    ComputePartitionsToMove,
+    Message,
+    PartitionsToMove,
+    processor_name,
+)
 from plait_lab.protocol.move_steps import GIVE_UP, ProtocolStep, parties
+from plait_lab.protocol.tags import placed
 
 COMPUTE = ComputePartitionsToMove.__name__
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from plait.groups.moves.messages import (
+from plait.groups.moves.move import Move
+from plait_lab.protocol.messages import (
     AllOldPurged,
     Deactivated,
     GiveUpPartitions,
-    Move,
     Order,
     Received,
     Settled,

@@ -27,7 +27,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plait.groups.moves.messages import (
+from plait_lab.protocol.actions import Buffer, Drop, Export, Import, Reaction, Release
+from plait_lab.protocol.messages import (
     MANAGER,
     Deactivated,
     DeactivatePartitions,
@@ -41,10 +42,9 @@ from plait.groups.moves.messages import (
     SendPartitions,
     Settled,
 )
-from plait.groups.moves.places import placed
-from plait_lab.protocol.actions import Buffer, Drop, Export, Import, Reaction, Release
 from plait_lab.protocol.move_steps import ProtocolStep
 from plait_lab.protocol.parties import ProcessorParty, Split, also
+from plait_lab.protocol.tags import placed
 
 STEPS = (
     ProtocolStep(DeactivatePartitions, ("splits", "senders"), Deactivated, ("splits", "senders")),

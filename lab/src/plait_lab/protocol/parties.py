@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from plait.groups.moves.messages import Move, Settled, processor_name, split_name
-from plait.groups.moves.places import Place, Tag
+from plait.groups.moves.move import Move
+from plait.groups.moves.places import Place
+from plait_lab.protocol.messages import Settled, processor_name, split_name
+from plait_lab.protocol.tags import Tag
 
 Pairs = tuple[tuple[int, int], ...]
 

@@ -23,7 +23,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plait.groups.moves.messages import (
+from plait_lab.protocol.actions import Drop, Reaction, WatchOldRows
+from plait_lab.protocol.messages import (
     MANAGER,
     AllOldPurged,
     DeletePartitions,
@@ -35,10 +36,9 @@ from plait.groups.moves.messages import (
     Settled,
     StartOfPartitions,
 )
-from plait.groups.moves.places import placed
-from plait_lab.protocol.actions import Drop, Reaction, WatchOldRows
 from plait_lab.protocol.move_steps import ProtocolStep
 from plait_lab.protocol.parties import ProcessorParty, Split, also
+from plait_lab.protocol.tags import placed
 
 STEPS = (
     ProtocolStep(DuplicatePartitions, ("splits", "senders"), AllOldPurged, ("senders",)),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from plait.codec import from_tagged, to_tagged
-from plait.groups.moves.messages import Message
+from plait_lab.protocol.messages import Message
 
 
 def message_to_plain(message: Message) -> dict[str, Any]:
     """A message with its name.
 
-    >>> from plait.groups.moves.messages import Settled
+    >>> from plait_lab.protocol.messages import Settled
     >>> message_to_plain(Settled(3, "split-0"))
     {'message': 'Settled', 'move': 3, 'by': 'split-0'}
     """

@@ -30,7 +30,7 @@ from plait.engine.intake.admission import LATE, NO_TIME, NULL_KEY, Admission, ar
 from plait.engine.intake.times import BEFORE_ALL_TIMES, event_times
 from plait.engine.intake.watermarks import watermarks_of
 from plait.engine.purging import PurgeByWatermarks
-from plait.groups.moves.messages import MANAGER, Flag, Message, Move, Protocol, processor_name
+from plait.groups.moves.move import Move, Protocol
 from plait.groups.moves.places import Place
 from plait.node.batch import Aside, Rows, batch_of_rows
 from plait.node.node import Setup
@@ -41,6 +41,7 @@ from plait.query.query import Query
 from plait.tuning import USUAL, Tuning
 from plait_lab.protocol.actions import MoveFinished, Reaction
 from plait_lab.protocol.deliver import to_split
+from plait_lab.protocol.messages import MANAGER, Flag, Message, processor_name
 from plait_lab.protocol.move_manager import MoveManager
 from plait_lab.protocol.parties import ProcessorParty, Split
 from plait_lab.virtual.accounting import Account, Meter

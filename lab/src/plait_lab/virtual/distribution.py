@@ -18,7 +18,7 @@ from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, Process
 from plait.groups.balance.manager import ManagerState, MoveEnded, manage
 from plait.groups.balance.proposal import BalanceSetting
 from plait.groups.balance.relocation import BalanceDecision
-from plait.groups.moves.messages import Move, Protocol
+from plait.groups.moves.move import Move, Protocol
 from plait_lab.virtual.cluster import MoveRecord, VirtualCluster
 
 

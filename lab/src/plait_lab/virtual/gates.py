@@ -24,11 +24,11 @@ import pyarrow as pa
 from plait.engine.intake.codes import hash_values
 from plait.engine.intake.times import BEFORE_ALL_TIMES, event_times
 from plait.errors import PlaitError
-from plait.groups.moves.places import Tag
 from plait.kernels.jit import Ints
 from plait.query.query import Query
 from plait_lab.protocol.actions import Action, Release
 from plait_lab.protocol.parties import Split
+from plait_lab.protocol.tags import Tag
 
 GroupsOf = Callable[[int, pa.RecordBatch], Ints]
 """The partition group of each row of a stream."""

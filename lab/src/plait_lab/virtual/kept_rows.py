@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from plait.engine.intake.times import BEFORE_ALL_TIMES
-from plait.groups.moves.places import Tag, is_old
 from plait.kernels.jit import Ints
+from plait_lab.protocol.tags import Tag, is_old
 from plait_lab.virtual.gates import Copies
 
 Pairs = Collection[tuple[int, int]]

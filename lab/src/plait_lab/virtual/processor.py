@@ -26,12 +26,13 @@ import pyarrow as pa
 
 from plait.engine.migrate.strategy import migrate
 from plait.groups.balance.relocation import groups_to_move
-from plait.groups.moves.messages import Flag, Message, Move, ReceivePartitions, processor_name
+from plait.groups.moves.move import Move
 from plait.plan.jtree import Join, Leaf, Node
 from plait.plan.migration import Migration, Strategy
 from plait.plan.routed import Plan
 from plait_lab.protocol.actions import Choose, Drop, Export, Import, Reaction
 from plait_lab.protocol.deliver import chosen, to_processor
+from plait_lab.protocol.messages import Flag, Message, ReceivePartitions, processor_name
 from plait_lab.protocol.parties import ProcessorParty
 from plait_lab.protocol.ptlb import all_old_purged
 from plait_lab.virtual.gates import TickRows

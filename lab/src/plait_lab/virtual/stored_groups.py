@@ -23,7 +23,7 @@ import pyarrow as pa
 from plait.engine.intake.ingest import Arrivals
 from plait.engine.intake.times import BEFORE_ALL_TIMES, event_times
 from plait.engine.tactics.operators import Operator
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.moves.transfer import Transfer
 from plait.kernels.jit import Ints
 from plait.node.node import Setup

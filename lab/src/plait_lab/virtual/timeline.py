@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from plait.groups.moves.messages import Message, ReceivePartitions
+from plait_lab.protocol.messages import Message, ReceivePartitions
 from plait_lab.protocol.wire import message_to_plain
 from plait_lab.virtual.machines import Link
 
@@ -79,7 +79,7 @@ class Network:
 def size_of(message: Message) -> int:
     """The bytes of a message: as JSON, and of partitions their rows as they travel.
 
-    >>> from plait.groups.moves.messages import Settled
+    >>> from plait_lab.protocol.messages import Settled
     >>> size_of(Settled(3, "split-0"))
     50
     """

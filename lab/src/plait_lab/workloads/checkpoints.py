@@ -27,7 +27,7 @@ from plait.adapt.loop import beginning
 from plait.adapt.policy import PlanPolicy
 from plait.adapt.setting import Setting
 from plait.api.join import join
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.routing.table import Table, initial
 from plait.machine.stores import LocalStore
 from plait.node.reports.history import HistoryEntry, history_entry

@@ -26,7 +26,7 @@ from plait.figures import (
     short,
     size,
 )
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.node.reports.placement import GroupShare
 from plait.node.time_outliers import time_outlier_notes
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from plait.dashboard.reading.snapshot import JoinSnapshot
 from plait.errors import PlaitError
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.routing.table import Table
 from plait.node.reports.cluster_monitor import ClusterMonitor
 from plait.node.reports.placement import GroupShare, Placement, placement

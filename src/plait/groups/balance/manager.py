@@ -33,7 +33,7 @@ from plait.groups.balance.move_guard import MoveTrial, MoveVerdict, judge_move
 from plait.groups.balance.proposal import BalanceContext, BalanceSetting, Overload
 from plait.groups.balance.relocation import BalanceDecision, choose_protocol, move_record, way_back
 from plait.groups.moves.cost import Cargo, MoveCosts
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 
 
 @dataclass(frozen=True, slots=True)

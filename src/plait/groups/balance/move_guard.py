@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from plait.groups.balance.policy import BalancePolicy
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, Work, d
 from plait.groups.balance.policy import BalancePolicy
 from plait.groups.balance.relocation import BalanceDecision, Kind, choose_protocol
 from plait.groups.moves.cost import Cargo, MoveCosts
-from plait.groups.moves.messages import Move, MoveForecast
+from plait.groups.moves.move import Move, MoveForecast
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from plait.groups.balance.policy import BalancePolicy
 from plait.groups.moves.cost import Cargo, MoveCosts, MovePrediction, predict_move
-from plait.groups.moves.messages import Move, Protocol
+from plait.groups.moves.move import Move, Protocol
 
 Kind = Literal["stay", "move", "join", "leave", "stuck"]
 

@@ -20,7 +20,7 @@ from plait.engine.intake.codes import stored_type
 from plait.engine.intake.times import event_times
 from plait.errors import CheckpointDamaged, TransferDamaged
 from plait.groups.moves.lanes import FLAGGED, kind_of, stream_of
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.moves.moving import MoveActions, Moving, exported_groups
 from plait.groups.moves.transfer import Transfer, Transfers, exported
 from plait.groups.routing.routing import Routing

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import get_args
 
 from plait.errors import MoveError
-from plait.groups.moves.messages import Move, Protocol
+from plait.groups.moves.move import Move, Protocol
 from plait.groups.moves.places import Place
 
 

@@ -16,7 +16,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from plait.errors import SourceError, TransferDamaged
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.routing.rows import decode_rows, encode_rows
 from plait.machine.sealed import sealed, unsealed
 

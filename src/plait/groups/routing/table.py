@@ -17,7 +17,7 @@ from typing import Any
 
 from plait.codec import from_plain, to_plain
 from plait.errors import MoveError, SourceError
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.moves.places import Place
 from plait.groups.moves.sense import check_move
 

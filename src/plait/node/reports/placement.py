@@ -8,7 +8,7 @@ from typing import Any
 
 from plait.adapt.events import Event
 from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, divided_work
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.groups.routing.table import Table
 
 

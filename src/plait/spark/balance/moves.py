@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from plait.errors import MoveError, TableTaken
-from plait.groups.moves.messages import Move, Protocol
+from plait.groups.moves.move import Move, Protocol
 from plait.groups.routing.routing import Routing
 from plait.groups.routing.table import Table
 from plait.node.reports.cluster_monitor import is_durable

@@ -8,23 +8,24 @@ from itertools import count
 
 import pytest
 
-from plait.groups.moves.messages import (
-    DeactivatePartitions,
-    DeletePartitions,
-    GiveUpPartitions,
-    Message,
-    Protocol,
-    ReactivatePartitions,
-    SendPartitions,
-    StartOfPartitions,
-)
-from plait.groups.moves.places import Place, Tag
+from plait.groups.moves.move import Protocol
+from plait.groups.moves.places import Place
 from plait_lab.laws.exploring.moves import Exploration, explore
 from plait_lab.laws.exploring.moving_world import FaultBudget, Row, Rules, Scenario, Wish, answer
 from plait_lab.protocol.actions import Drop, Reaction
 from plait_lab.protocol.deliver import to_processor, to_split
+from plait_lab.protocol.messages import (
+    DeactivatePartitions,
+    DeletePartitions,
+    GiveUpPartitions,
+    Message,
+    ReactivatePartitions,
+    SendPartitions,
+    StartOfPartitions,
+)
 from plait_lab.protocol.move_manager import MoveManager
 from plait_lab.protocol.parties import ProcessorParty, Split
+from plait_lab.protocol.tags import Tag
 
 PROTOCOLS: tuple[Protocol, ...] = ("PTLB", "MSLB")
 NOTHING = FaultBudget()

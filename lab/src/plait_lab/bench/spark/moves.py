@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from plait.groups.moves.messages import Protocol
+from plait.groups.moves.move import Protocol
 from plait.spark.environment import java
 from plait.spark.environment.partitions import SETTING
 from plait_lab.bench.spark.job import Job

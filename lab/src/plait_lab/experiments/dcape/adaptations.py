@@ -37,7 +37,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from plait.groups.moves.messages import Protocol
+from plait.groups.moves.move import Protocol
 from plait_lab.experiments.dcape.settings import NONE, Adaptation, Phase, Run, Scenario
 from plait_lab.reporting.comparisons import Near, Same, Smaller
 from plait_lab.reporting.report import Claim, Note, PlotMark, Report, Series, by_paper, by_project

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 
-from plait.groups.moves.messages import Protocol
+from plait.groups.moves.move import Protocol
 from plait_lab.experiments.dcape.settings import NONE, Adaptation, Phase, Run, Scenario
 from plait_lab.reporting.comparisons import Falls, Near, Smaller
 from plait_lab.reporting.report import Claim, Note, Report, Series, by_paper, by_project, spread

@@ -26,19 +26,18 @@ from plait.groups.balance.manager import MoveEnded, manage
 from plait.groups.balance.policy import BalancePolicy
 from plait.groups.balance.proposal import BalanceSetting
 from plait.groups.balance.relocation import groups_to_move
-from plait.groups.moves.messages import (
-    MANAGER,
-    Message,
-    Move,
-    Protocol,
-    ReceivePartitions,
-    processor_name,
-    split_name,
-)
+from plait.groups.moves.move import Move, Protocol
 from plait.groups.moves.places import Place
 from plait_lab.experiments.dcape.settings import LATENCY, RATE
 from plait_lab.protocol.actions import Choose, Export, MoveFinished, Reaction, WatchOldRows
 from plait_lab.protocol.deliver import chosen, to_processor, to_split
+from plait_lab.protocol.messages import (
+    MANAGER,
+    Message,
+    ReceivePartitions,
+    processor_name,
+    split_name,
+)
 from plait_lab.protocol.move_manager import MoveManager
 from plait_lab.protocol.parties import ProcessorParty, Split
 from plait_lab.protocol.ptlb import all_old_purged

@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from plait.groups.balance.policy import BalancePolicy
 from plait.groups.balance.proposal import BalanceSetting
-from plait.groups.moves.messages import Protocol
+from plait.groups.moves.move import Protocol
 from plait.optimize.costs import PAPER, Costs
 from plait.plan.migration import Strategy
 from plait.plan.text import read_tree

@@ -23,7 +23,6 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from plait.errors import MoveError
-from plait.groups.moves.messages import MANAGER, Message, processor_name, split_name
 from plait_lab.laws.exploring.moving_world import (
     END,
     Beat,
@@ -44,6 +43,7 @@ from plait_lab.laws.exploring.moving_world import (
     tell_processor,
     tell_split,
 )
+from plait_lab.protocol.messages import MANAGER, Message, processor_name, split_name
 from plait_lab.protocol.move_manager import MoveManager
 from plait_lab.protocol.parties import ProcessorParty
 

@@ -19,14 +19,8 @@ from itertools import product
 from typing import TypeAlias
 
 from plait.codec import from_plain, to_plain
-from plait.groups.moves.messages import (
-    Flag,
-    Message,
-    Protocol,
-    ReceivePartitions,
-    processor_name,
-)
-from plait.groups.moves.places import Place, Tag, finds, is_old
+from plait.groups.moves.move import Protocol
+from plait.groups.moves.places import Place
 from plait_lab.protocol.actions import (
     Choose,
     Drop,
@@ -36,9 +30,11 @@ from plait_lab.protocol.actions import (
     Release,
 )
 from plait_lab.protocol.deliver import chosen, to_processor, to_split
+from plait_lab.protocol.messages import Flag, Message, ReceivePartitions, processor_name
 from plait_lab.protocol.move_manager import MoveManager
 from plait_lab.protocol.parties import ProcessorParty, Split
 from plait_lab.protocol.ptlb import all_old_purged
+from plait_lab.protocol.tags import Tag, finds, is_old
 
 END = 1 << 30
 """The time after all rows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from random import Random
 
-from plait.groups.moves.messages import Move
+from plait.groups.moves.move import Move
 from plait.node.reports.cluster_monitor import is_durable
 from plait_lab.laws.processors import Cluster
 

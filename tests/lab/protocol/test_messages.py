@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import get_args
 
-from plait.groups.moves.messages import (
+from plait_lab.protocol.messages import (
     MANAGER,
     Answer,
     ComputePartitionsToMove,

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from plait.groups.moves.messages import Move
-from plait.groups.moves.places import Place, Tag, finds, is_old, placed
+from plait.groups.moves.move import Move
+from plait.groups.moves.places import Place
+from plait_lab.protocol.tags import Tag, finds, is_old, placed
 
 
 def test_oracle_every_result_is_reported_by_exactly_one_of_two_processors() -> None:
