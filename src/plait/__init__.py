@@ -1,4 +1,11 @@
-"""Plait joins many live streams at once and re-plans itself while they flow."""
+"""Plait joins many live streams at once and re-plans itself while they flow.
+
+What users import is here, and is loaded when it is asked for: `join` and `sql` ask a question,
+`attach` controls a running query, `spark` looks after sessions, `sites` places joins over sites,
+`testing` has the definition of an answer. The packages below are in the order of the import
+contracts: a lower one never imports a higher one. Begin with `api/question.py` for what users
+touch, with `engine/driver.py` for how rows are joined.
+"""
 
 from __future__ import annotations
 

@@ -9,5 +9,5 @@ another policy would have decided.
 
 The distribution manager, which balances all processors, is in `plait.groups.balance`.
 
-Nothing here imports an engine or reads a clock; `plait.node.adapting` does both.
+Nothing here imports an engine or reads a clock; `plait.node.adapting` does both. Begin with `loop`.
 """

@@ -1,6 +1,7 @@
-"""Run a plan in one process: one driver, and a tactic per way to find results.
+"""A plan at work in one process: rows in, results out.
 
-Begin with `driver.Engine`, which admits rows, cuts batches into slices and emits results; `tactic`
-is the contract of what it drives. `intake` encodes rows, `states` and `windows` keep them,
-`tactics` probe them, and `migrate` changes the plan. Nothing here decides which plan to run.
+`driver` takes batches in, and lets a tactic find the results; `intake` admits and encodes rows,
+`tactics` has a way to find results per file, `migrate` changes the tactic while it runs, and
+`output` gathers the selected columns. It uses `kernels`, `plan` and `query`, and knows neither
+Spark nor files nor decisions. Begin with `driver`, then `tactic`.
 """

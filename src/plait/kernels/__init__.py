@@ -1,5 +1,6 @@
-"""Compiled kernels, arrays in and arrays out: windows, indexes, hashing and gathering.
+"""Arrays in, arrays out: windows, indexes, hashing and gathering, compiled by numba.
 
-Begin with `window`, which keeps rows in a `ring` and finds them by an `index`. Kernels know nothing
-of plans, and do no I/O.
+`index` looks keys up within a range of times, `ring` holds the rows of a window, `gather` fetches
+columns, and `warm` compiles everything ahead of time. Nothing here knows queries or plans, reads a
+clock or does I/O. Begin with `index`.
 """

@@ -1,6 +1,6 @@
-"""Plans: join trees with a probe order per input, and routers.
+"""What runs: join trees with a probe order per input, or a router.
 
-Begin with `jtree`. `text` reads what a user gives as a plan, `explain` and `picture` show one,
-`serde` writes it as JSON, and `diff` and `boxes` compare two. Plans are immutable values; nothing
-here runs them or knows what they cost.
+`jtree` has the trees, `text` reads and writes them, `explain` shows them to people, `serde` stores
+them, and `diff` and `boxes` say where two of them differ. Plans are values: nothing here runs or
+chooses one, and only `plait.query` is imported. Begin with `jtree`.
 """

@@ -1,6 +1,6 @@
-"""Queries as values: streams, predicates, time bounds and the join graph.
+"""What is asked: streams, predicates, bounds and the join graph.
 
-Begin with `query.Query`. `builder` and `sql` make one, `graph` and `bounds` hold its key classes
-and time bounds, and `evaluate` computes expressions with the operators of `values`. Only `sql`
-imports sqlglot, and nothing here imports a plan or an engine.
+`query` is the one form that every question takes, `builder` and `sql` are ways to ask, `bounds` has
+the windows, `graph` the classes of equal keys, and `expr` with `values` the expressions. A question
+is a value: nothing here plans or runs it. Begin with `query`.
 """

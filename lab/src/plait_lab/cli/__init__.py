@@ -1,6 +1,7 @@
 """The `plait-lab` command: benchmarks, experiments and torture.
 
-`app` lists the commands with their options; `measuring` and `torturing` carry them out.
+`app` lists the commands with their options; `measuring` and `torturing` carry them out. It shares
+the running of commands with `plait.cli`. Begin with `app`.
 """
 
 from __future__ import annotations

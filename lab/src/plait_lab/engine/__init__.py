@@ -1,5 +1,5 @@
 """What tests and the papers' experiments add to an engine.
 
-`checked` asserts the contract of tactics, `lemma` purges as CAPE does, and `longest_wait` bounds
-the waiting in Teddies. They plug into `plait.engine` from outside; the product knows none of them.
+`checked` asserts the contract of tactics, and `lemma` purges as CAPE does. Both plug into
+`plait.engine` from outside; nothing in the product knows them. Begin with `checked`.
 """

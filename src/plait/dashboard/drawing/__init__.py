@@ -1,4 +1,5 @@
 """Draw SVG: graphs, trees, time lines and sites.
 
-Pure functions from views to markup; `markup` escapes all text.
+Pure functions from views to markup; `markup` escapes all text. Numbers are written by
+`plait.figures`. Begin with `markup`, then `tree`.
 """

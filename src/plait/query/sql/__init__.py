@@ -1,8 +1,8 @@
 """SQL as a way to ask: conditions, select lists and whole queries in Spark's dialect.
 
 This package is the only importer of sqlglot. It takes the syntax tree apart and builds values of
-`plait.query`; what it does not know it refuses, by name and with the position in the text, so
-that no part of a query is ever ignored.
+`plait.query`; what it does not know it refuses, by name and with the position in the text, so that
+no part of a query is ever ignored. Begin with `statement`.
 """
 
 from plait.query.sql.conditions import parse_condition
