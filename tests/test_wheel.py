@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from importlib.metadata import Distribution, PathDistribution, distribution
@@ -44,7 +45,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text=True,
     ).stdout
     for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file() and name.startswith(("src/", "pyproject", "README", "LICENSE")):
+        if (ROOT / name).is_file():
             (work / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
             (work / "tree" / name).write_bytes((ROOT / name).read_bytes())
     run([sys.executable, "-c", BUILD_SDIST, str(work)], cwd=work / "tree")
@@ -108,12 +109,42 @@ def test_a_release_has_one_version_and_says_what_it_needs(sdist: Path, wheel: Pa
         (named,) = [name for name in files.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = email.message_from_bytes(files.read(named))
     assert metadata["Version"] == plait.__version__
-    assert {"bench", "java", "spark", "torture"} <= set(metadata.get_all("Provides-Extra", []))
+    assert {"java", "spark", "testing"} <= set(metadata.get_all("Provides-Extra", []))
     assert metadata["License-Expression"] == "Apache-2.0"
     assert "Operating System :: POSIX :: Linux" in metadata.get_all("Classifier", [])
     newest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert newest is not None
     assert "unreleased" in newest[1] or newest[1].startswith(plait.__version__)
+
+
+def test_a_release_has_the_product_and_no_laboratory(sdist: Path, wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as files:
+        held = files.namelist()
+        (scripts,) = [name for name in held if name.endswith("entry_points.txt")]
+        assert files.read(scripts).decode().split() == [
+            "[console_scripts]",
+            "plait",
+            "=",
+            "plait.cli:main",
+        ]
+    tops = {name.partition("/")[0] for name in held}
+    assert tops == {"plait", f"plait-{plait.__version__}.dist-info"}
+    modules = {name for name in held if name.endswith(".py")}
+    assert modules == {
+        path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src/plait").rglob("*.py")
+    }
+    assert {"plait/py.typed", "plait/dashboard/style.css"} <= set(held)
+    with tarfile.open(sdist) as archive:
+        within = {name.partition("/")[2] for name in archive.getnames()} - {""}
+    assert {name.partition("/")[0] for name in within} == {
+        "LICENSE",
+        "PKG-INFO",
+        "README.md",
+        "pyproject.toml",
+        "setup.cfg",
+        "src",
+    }
+    assert {f"src/{name}" for name in modules} <= within
 
 
 def test_without_spark(wheel: Path, tmp_path: Path) -> None:
@@ -144,8 +175,10 @@ for ask in (q.to_df, lambda: plait.attach(None), plait.spark.doctor):
         text=True,
         check=False,
     )
-    assert failed.returncode == 2 and "plait[bench]" in failed.stderr, failed.stderr
+    assert failed.returncode == 2 and "bench" in failed.stderr, failed.stderr
     assert "Traceback" not in failed.stderr
+    lab = "import importlib.util as u; print(u.find_spec('plait_lab'))"
+    assert run([python, "-c", lab]) == "None\n"
 
 
 def without_java(where: Path) -> str:
