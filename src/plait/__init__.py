@@ -3,7 +3,7 @@
 What users import is here, and is loaded when it is asked for: `join` and `sql` ask a question,
 `attach` controls a running query, `spark` looks after sessions, `sites` places joins over sites,
 `testing` has the definition of an answer. The packages below are in the order of the import
-contracts: a lower one never imports a higher one. Begin with `api/question.py` for what users
+contracts: a lower one never imports a higher one. Begin with `api/join.py` for what users
 touch, with `engine/driver.py` for how rows are joined.
 """
 
