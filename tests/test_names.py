@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 import plait
 
 PRODUCT = Path(plait.__file__).parent
@@ -19,15 +17,12 @@ def classes() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in sorted(PRODUCT.rglob("*.py")):
         name = path.relative_to(PRODUCT)
-        if name.parts[0] == "workshop":
-            continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, set()).add(name.as_posix())
     return found
 
 
-@pytest.mark.slow
 def test_every_class_has_a_name_of_its_own() -> None:
     found = classes()
     assert len(found) > 200, "the product is there"

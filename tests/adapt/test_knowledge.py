@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.adapt.conftest import QUERY, RATE, batches
 
-from plait.adapt.knowledge import BatchCounts, Knowledge, geometry
+from plait.adapt.knowledge import BatchObservations, Knowledge, geometry
 from plait.engine.monitor import Watch
 from plait.local.host import LocalRun
 from plait.plan.jtree import Node, parse_shape
@@ -24,7 +24,7 @@ def watched(plan: Node, seconds: int, often: str = "k") -> Knowledge:
     for second, batch in enumerate(batches(seconds, lambda _: often), 1):
         watch = Watch(run.engine)
         run.push(batch)
-        seen = BatchCounts(second * 1_000_000, 1.0, watch.stored(), watch.looked())
+        seen = BatchObservations(second * 1_000_000, 1.0, watch.stored(), watch.looked())
         knowledge = knowledge.learn(seen, geometry(QUERY))
     return knowledge
 
@@ -57,7 +57,7 @@ def test_it_forgets() -> None:
     volumes = geometry(QUERY)
     for second in range(1, 61):
         rate = 100 if second <= 20 else 120  # too little for a leap
-        knowledge = knowledge.learn(BatchCounts(second * 1_000_000, 1.0, [rate, 0]), volumes)
+        knowledge = knowledge.learn(BatchObservations(second * 1_000_000, 1.0, [rate, 0]), volumes)
     assert 118.5 < knowledge.rows[0] / knowledge.span < 119.5
 
 
@@ -67,7 +67,7 @@ def test_a_leap_is_believed_at_once_but_not_again_and_again() -> None:
     rates = []
     for second in range(1, 41):
         rate = 100 if second <= 20 or second % 2 else 1000
-        knowledge = knowledge.learn(BatchCounts(second * 1_000_000, 1.0, [rate, 5]), volumes)
+        knowledge = knowledge.learn(BatchObservations(second * 1_000_000, 1.0, [rate, 5]), volumes)
         rates.append(knowledge.rows[0] / knowledge.span)
     assert rates[19] == 100 and rates[21] == 1000
     assert 400 < rates[-1] < 700, "what goes back and forth has a mean"
@@ -81,7 +81,7 @@ def test_after_a_leap_samples_of_new_rows_count_until_the_old_rows_are_gone() ->
         nonlocal knowledge
         looked = LookupCounts(1, 2, 1, probes=1000, matches=matches, rows=1000.0)
         knowledge = knowledge.learn(
-            BatchCounts(second * 1_000_000, 1.0, [100, 100], [looked]), volumes
+            BatchObservations(second * 1_000_000, 1.0, [100, 100], [looked]), volumes
         )
         return knowledge.agreements[1, 2].value
 
@@ -102,7 +102,7 @@ def test_what_was_not_heard_of_since_a_leap_is_doubtful_until_there_is_a_sample(
     for second, matches in ((1, 1000), (2, 5000)):
         looked = LookupCounts(1, 2, 1, probes=1000, matches=matches, rows=1000.0)
         knowledge = knowledge.learn(
-            BatchCounts(second * 1_000_000, 1.0, [100] * 3, [looked]), geometry(QUERY)
+            BatchObservations(second * 1_000_000, 1.0, [100] * 3, [looked]), geometry(QUERY)
         )
     assert knowledge.doubtful() == [(2, 4), (1, 2)]
     knowledge = knowledge.sampled(2, 4, pairs=0.0, matches=0.0, rows=1000)
@@ -120,7 +120,7 @@ def test_of_a_larger_set_lookups_among_old_rows_say_nothing() -> None:
             LookupCounts(3, 4, 1, probes=1000, matches=matches, rows=1000.0),
         ]
         knowledge = knowledge.learn(
-            BatchCounts(second * 1_000_000, 1.0, [100] * 3, looked), volumes
+            BatchObservations(second * 1_000_000, 1.0, [100] * 3, looked), volumes
         )
         assert (7 in knowledge.joint()) == (second == 1)
     assert 3 in knowledge.joint()
@@ -128,7 +128,7 @@ def test_of_a_larger_set_lookups_among_old_rows_say_nothing() -> None:
 
 def test_a_sample_that_found_nothing_is_better_than_an_assumption() -> None:
     knowledge = Knowledge.of(3, half_life=10.0)
-    knowledge = knowledge.learn(BatchCounts(1_000_000, 1.0, [100] * 3), geometry(QUERY))
+    knowledge = knowledge.learn(BatchObservations(1_000_000, 1.0, [100] * 3), geometry(QUERY))
     knowledge = knowledge.sampled(1, 2, pairs=1e5, matches=0.0, rows=10**5)
     knowledge = knowledge.sampled(2, 4, pairs=1e3, matches=0.0, rows=10**5)
     known = knowledge.statistics(QUERY, 0.8)
@@ -183,5 +183,5 @@ def test_it_survives_as_plain_data() -> None:
 def test_a_step_without_pairs_says_nothing() -> None:
     knowledge = Knowledge.of(3, half_life=10.0)
     empty = LookupCounts(1, 2, 1, probes=5, matches=0, rows=0.0)
-    knowledge = knowledge.learn(BatchCounts(1, 1.0, [5, 0, 0], [empty]), geometry(QUERY))
+    knowledge = knowledge.learn(BatchObservations(1, 1.0, [5, 0, 0], [empty]), geometry(QUERY))
     assert not knowledge.agreements

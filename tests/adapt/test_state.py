@@ -10,7 +10,7 @@ import pytest
 from tests.adapt.conftest import POLICY, QUERY, batches
 
 from plait.adapt.guard import Trial
-from plait.adapt.knowledge import Agreement, Leap
+from plait.adapt.knowledge import Leap, MatchRate
 from plait.adapt.setting import Setting
 from plait.adapt.state import Loop
 from plait.node.adapting import Adapting
@@ -46,7 +46,7 @@ def test_what_version_1_wrote_is_read() -> None:
     known = loop.knowledge
     assert (known.time, known.rows) == (16_999_731, tuple(flat["knowledge"]["rows"]))
     pairs, matches, rows, time, leap, sampled = flat["knowledge"]["agreements"][2][2:]
-    assert known.agreements[1, 2] == Agreement(pairs, matches, rows, time, Leap(*leap), sampled)
+    assert known.agreements[1, 2] == MatchRate(pairs, matches, rows, time, Leap(*leap), sampled)
 
 
 def test_what_it_writes_it_reads() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.adapt.conftest import POLICY, QUERY
 
-from plait.adapt.knowledge import BatchCounts, Knowledge, geometry
+from plait.adapt.knowledge import BatchObservations, Knowledge, geometry
 from plait.adapt.pursuit import Pursuit
 from plait.adapt.setting import Setting
 from plait.adapt.state import Comparison, Loop, LoopProgress, Price, TimeSpent
@@ -22,7 +22,7 @@ def loop(seconds: int = 20, **more: Any) -> Loop:
     """One that has seen a hundred rows a second of each stream, and compared plans since."""
     knowledge = Knowledge.of(3, 2.0, 4.0)
     for second in range(1, seconds + 1):
-        seen = BatchCounts(second * 1_000_000, 1.0, [100] * 3, nbytes=1000)
+        seen = BatchObservations(second * 1_000_000, 1.0, [100] * 3, nbytes=1000)
         knowledge = knowledge.learn(seen, geometry(QUERY))
     known = Loop(knowledge, LoopProgress(seconds, began=0.0), price=Price(measured=True))
     known = replace(known, comparison=Comparison(seconds, estimates(SETTING, known)))

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plait
-from plait.adapt.knowledge import BatchCounts, Knowledge, geometry
+from plait.adapt.knowledge import BatchObservations, Knowledge, geometry
 from plait.engine.monitor import Watch
 from plait.groups.routing.routing import route
 from plait.local.host import LocalRun
@@ -289,7 +289,7 @@ def test_what_the_loop_learns_of_strange_streams_is_understood() -> None:
     run, knowledge = LocalRun(query), Knowledge.of(3, 2.0)
     watch = Watch(run.engine)
     run.push(dict.fromkeys(query.names, rows))
-    seen = BatchCounts(2_000_000, 1.0, watch.stored(), watch.looked())
+    seen = BatchObservations(2_000_000, 1.0, watch.stored(), watch.looked())
     knowledge = knowledge.learn(seen, geometry(query))
     known = knowledge.statistics(query)
     assert known.joint and resolve_statistics(query, known).joint

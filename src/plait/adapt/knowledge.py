@@ -53,7 +53,7 @@ _ERRORS, _FACTOR = 4.0, 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class BatchCounts:
+class BatchObservations:
     """The observations of one batch."""
 
     time: int
@@ -97,7 +97,7 @@ NEVER = Leap()
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class MatchRate:
     """How often tuples of two sets of streams agree."""
 
     pairs: float
@@ -172,7 +172,7 @@ class Knowledge:
     nbytes: int = 0
     waiting: int = 0
     """Rows that have arrived and are not joined yet."""
-    agreements: Mapping[Pair, Agreement] = field(default_factory=dict)
+    agreements: Mapping[Pair, MatchRate] = field(default_factory=dict)
 
     @classmethod
     def of(cls, streams: int, half_life: float, window: float = 0.0) -> Knowledge:
@@ -185,7 +185,7 @@ class Knowledge:
 
     # -- taking in
 
-    def learn(self, seen: BatchCounts, volumes: Volumes) -> Knowledge:
+    def learn(self, seen: BatchObservations, volumes: Volumes) -> Knowledge:
         """Take in a batch."""
         keep = 0.5 ** (seen.span / self.half_life)
         span = keep * self.span + seen.span
@@ -232,13 +232,13 @@ class Knowledge:
         key = _key(gathered, target)
         return self._with({key: self._agreement(key, pairs, matches, rows, sample=True)})
 
-    def _with(self, found: Mapping[Pair, Agreement | None]) -> Knowledge:
+    def _with(self, found: Mapping[Pair, MatchRate | None]) -> Knowledge:
         heard = {key: known for key, known in found.items() if known is not None}
         return replace(self, agreements={**self.agreements, **heard})
 
     def _agreement(
         self, key: Pair, pairs: float, matches: float, rows: float, *, sample: bool = False
-    ) -> Agreement | None:
+    ) -> MatchRate | None:
         """The agreement of two sets of streams after further pairs and matches."""
         old = self.agreements.get(key)
         if pairs <= 0:
@@ -247,7 +247,7 @@ class Knowledge:
                 return replace(old, sampled=self.time)
             return old
         if old is None:
-            old = Agreement(0.0, 0.0, rows, self.time)
+            old = MatchRate(0.0, 0.0, rows, self.time)
         mixed, behind = self._lately(old.leap), old.sampled < old.leap.when
         if mixed and not sample and not behind:
             return replace(old, rows=rows)
@@ -258,7 +258,7 @@ class Knowledge:
             way = leaps(old.matches, old.pairs, matches, pairs)
             leap, believed = leap.after(way, self.time, self.half_life)
             keep = 0.0 if believed else keep
-        return Agreement(
+        return MatchRate(
             keep * old.pairs + pairs,
             keep * old.matches + matches,
             rows,
@@ -271,7 +271,7 @@ class Knowledge:
         """Whether windows still hold rows from before a jump."""
         return leap.way != 0 and self.time - leap.when < 1e6 * self.window
 
-    def _only_mixed(self, known: Agreement) -> bool:
+    def _only_mixed(self, known: MatchRate) -> bool:
         """Whether only lookups through a mixture of old and new rows have measured it."""
         return self._lately(known.leap) and known.sampled < known.leap.when
 
@@ -319,7 +319,7 @@ class Knowledge:
         known = self.agreements.get(key)
         return 0.0 if known is None else known.certainty * self._freshness(known)
 
-    def _freshness(self, known: Agreement) -> float:
+    def _freshness(self, known: MatchRate) -> float:
         age = (self.time - known.time) / 1e6
         return float(0.5 ** (age / (_FADES * self.half_life)))
 
@@ -405,7 +405,7 @@ class Knowledge:
         """Read what `to_dict` wrote; earlier versions did not write the times of samples."""
         parts = dict(given)
         known = {
-            (g, t): Agreement(pairs, matches, rows, time, Leap(*leap), *sampled)
+            (g, t): MatchRate(pairs, matches, rows, time, Leap(*leap), *sampled)
             for g, t, pairs, matches, rows, time, leap, *sampled in parts.pop("agreements")
         }
         rows, last = tuple(parts.pop("rows")), tuple(Leap(*leap) for leap in parts.pop("leaps"))

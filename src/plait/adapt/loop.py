@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from plait.adapt.decide import Decision, Situation, decide_by
 from plait.adapt.events import Event, EventKind
 from plait.adapt.guard import Trial, judge
-from plait.adapt.knowledge import BatchCounts, geometry
+from plait.adapt.knowledge import BatchObservations, geometry
 from plait.adapt.observations import (
     ChangePlan,
     Compared,
@@ -119,7 +119,7 @@ def _seen(setting: Setting, loop: Loop, observed: Joined) -> Loop:
     """Take in the counts and times of an observation."""
     course, spent, comparison, price = loop.course, loop.spent, loop.comparison, loop.price
     since = loop.knowledge.time if course.batches else observed.oldest
-    seen = BatchCounts(
+    seen = BatchObservations(
         time=max(observed.newest, since),
         span=max(0.0, (observed.newest - since) / 1e6),
         stored=observed.stored,

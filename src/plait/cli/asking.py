@@ -11,7 +11,7 @@ from plait.cli.options import (
     JsonOption,
     Limits,
     PlanChoice,
-    Question,
+    QuestionOptions,
     RunChoice,
     SecondsOption,
     SeedOption,
@@ -20,7 +20,7 @@ from plait.cli.options import (
 
 
 @with_values
-def run(question: Question, choice: PlanChoice, running: RunChoice) -> None:
+def run(question: QuestionOptions, choice: PlanChoice, running: RunChoice) -> None:
     """Run a query over files and write its results.
 
     Example: plait run query.sql -s trades=trades.parquet -s quotes=quotes.csv -t ts -o out.parquet
@@ -32,7 +32,7 @@ def run(question: Question, choice: PlanChoice, running: RunChoice) -> None:
 
 @with_values
 def explain(
-    question: Question, choice: PlanChoice, limits: Limits, json: JsonOption = None
+    question: QuestionOptions, choice: PlanChoice, limits: Limits, json: JsonOption = None
 ) -> None:
     """Show how a query is understood, and the plan that runs it."""
     from plait.cli.planning import explain_query
@@ -41,7 +41,7 @@ def explain(
 
 
 @with_values
-def plan(question: Question, limits: Limits, json: JsonOption = None) -> None:
+def plan(question: QuestionOptions, limits: Limits, json: JsonOption = None) -> None:
     """Choose a plan from statistics, within limits of CPU and memory; exit with 1 if none fits.
 
     The tables' columns come from --stream, or from "columns" in the statistics: then no rows are

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from plait.api.sql import Sql, sql
-from plait.cli.options import PlanChoice, Question
+from plait.cli.options import PlanChoice, QuestionOptions
 from plait.errors import (
     DuplicateName,
     PlaitError,
@@ -36,7 +36,7 @@ MOST_TEXT = 64 << 20
 
 
 def open_question(
-    question: Question, max_bad_rows: int = DEFAULT_LIMIT
+    question: QuestionOptions, max_bad_rows: int = DEFAULT_LIMIT
 ) -> tuple[Sql, dict[str, str]]:
     """Open the tables and check the query; also return a title for each stream.
 
@@ -79,7 +79,7 @@ def open_question(
     return asked, titles
 
 
-def files_read(question: Question, choice: PlanChoice) -> frozenset[FileId]:
+def files_read(question: QuestionOptions, choice: PlanChoice) -> frozenset[FileId]:
     """Identify every file that is read, by whatever name it was given."""
     paths = [Path(p) for p in (question.file, choice.plan_file) if p is not None]
     for path in _paths(question).values():
@@ -106,7 +106,7 @@ def chosen_plan(choice: PlanChoice, asked: Sql) -> Plan | None:
         raise
 
 
-def sql_text(question: Question) -> str:
+def sql_text(question: QuestionOptions) -> str:
     """Read the query as it was written."""
     if (question.file is None) == (question.text is None):
         both = "a query file and --query are both given" if question.text else "no query is given"
@@ -117,11 +117,13 @@ def sql_text(question: Question) -> str:
     return sys.stdin.read() if question.file == "-" else read_text(Path(question.file))
 
 
-def _paths(question: Question) -> dict[str, str]:
+def _paths(question: QuestionOptions) -> dict[str, str]:
     return named(question.streams or (), "--stream", "trades=trades.parquet")
 
 
-def _types(question: Question, paths: Mapping[str, str]) -> dict[str, dict[str, pa.DataType]]:
+def _types(
+    question: QuestionOptions, paths: Mapping[str, str]
+) -> dict[str, dict[str, pa.DataType]]:
     types: dict[str, dict[str, pa.DataType]] = {}
     for place, type_ in named(question.types or (), "--type", "trades.price=double").items():
         stream, _, column = place.partition(".")
@@ -132,7 +134,7 @@ def _types(question: Question, paths: Mapping[str, str]) -> dict[str, dict[str, 
     return types
 
 
-def _times(question: Question, tables: dict[str, Source]) -> dict[str, str]:
+def _times(question: QuestionOptions, tables: dict[str, Source]) -> dict[str, str]:
     """Find the event-time column of each table; sources that count are replaced in `tables`."""
     given = per_stream(question.times or (), "--time", "ts", tables) or {}
     if isinstance(given, str):

@@ -40,7 +40,7 @@ CheckpointArgument = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class QuestionOptions:
     """What is asked, as it was typed: the query and the tables it reads."""
 
     file: Annotated[

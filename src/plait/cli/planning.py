@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from plait.api.sql import Sql, sql
 from plait.cli.inputs import chosen_plan, open_question, per_stream, read_text, sql_text, too_deep
-from plait.cli.options import Limits, PlanChoice, Question
+from plait.cli.options import Limits, PlanChoice, QuestionOptions
 from plait.cli.show import say, show_json
 from plait.errors import PlanError, StatisticsError
 from plait.local.sources.types import parse_type
@@ -22,7 +22,9 @@ from plait.plan.serde import to_dict
 from plait.query.query import Query
 
 
-def explain_query(question: Question, choice: PlanChoice, limits: Limits, out: Path | None) -> None:
+def explain_query(
+    question: QuestionOptions, choice: PlanChoice, limits: Limits, out: Path | None
+) -> None:
     """Print the query and its plan; with statistics or limits, the plan that they choose."""
     asked = limited(open_question(question)[0], limits)
     plan = chosen_plan(choice, asked)
@@ -62,7 +64,7 @@ def described(query: Query) -> dict[str, Any]:
     }
 
 
-def choose_plan(question: Question, limits: Limits, out: Path | None) -> int:
+def choose_plan(question: QuestionOptions, limits: Limits, out: Path | None) -> int:
     """Choose a plan, from files or from the columns in the statistics; 1 if none is qualified."""
     found = limited(_asked(question, limits), limits).planned
     if not show_json(out, found.to_dict):
@@ -94,7 +96,7 @@ def stats_file(path: Path) -> dict[str, Any]:
     return data
 
 
-def _asked(question: Question, limits: Limits) -> Sql:
+def _asked(question: QuestionOptions, limits: Limits) -> Sql:
     columns = stats_file(limits.stats).get("columns") if limits.stats is not None else None
     if question.streams or columns is None:
         return open_question(question)[0]

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from plait.cli.inputs import chosen_plan, files_read, open_question
 from plait.cli.live import progress, waiting
-from plait.cli.options import PlanChoice, Question, RunChoice
+from plait.cli.options import PlanChoice, QuestionOptions, RunChoice
 from plait.cli.outputs import Outputs, Preview, distinct
 from plait.cli.show import aligned, say
 from plait.figures import count, size
@@ -16,7 +16,7 @@ from plait.plan.labels import plan_label
 from plait.plan.routed import Plan
 
 
-def run_query(question: Question, choice: PlanChoice, options: RunChoice) -> None:
+def run_query(question: QuestionOptions, choice: PlanChoice, options: RunChoice) -> None:
     """Run to the end, and say what became of the rows."""
     asked, titles = open_question(question, options.max_bad_rows)
     plan = chosen_plan(choice, asked)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plait.adapt.knowledge import BatchCounts, Knowledge, geometry
+from plait.adapt.knowledge import BatchObservations, Knowledge, geometry
 from plait.adapt.policy import PlanPolicy
 from plait.adapt.strategy import Way, way_to
 from plait.adapt.when import sample_order
@@ -59,7 +59,7 @@ def knowledge_of(engine: Engine, plans: tuple[Node, ...], rows: int) -> Knowledg
     oldest, newest = min(int(t.min()) for t in times), max(int(t.max()) for t in times)
     # Windows that are not yet full hold what they hold, and no more.
     span = max((newest - oldest) / 1e6, window, 1e-6)
-    seen = BatchCounts(newest, span, [len(base) for base in bases])
+    seen = BatchObservations(newest, span, [len(base) for base in bases])
     knowledge = knowledge.learn(seen, geometry(query))
     for order in _orders(engine, plans):
         for step in sample(engine.windows, order, rows, seed=0):
