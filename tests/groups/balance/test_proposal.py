@@ -104,7 +104,7 @@ def test_who_is_left_alone_and_why() -> None:
     )
     assert found.hindrance(0, "from") == found.hindrance(0, "to") == "it rests"
     assert found.hindrance(1, "from") is None
-    assert found.hindrance(1, "to") == "moving groups to it did not pay, so not for 5 s more"
+    assert found.hindrance(1, "to") == "moving groups to it did not pay, so not for 5.0 s more"
     assert found.hindrance(2, "from") is None, "that was until 19"
     assert found.receivers() == [2], "3 does not take part"
 

@@ -66,7 +66,7 @@ def test_the_latency_target_rules_mslb_out() -> None:
 def test_what_ptlb_cannot_do() -> None:
     assert way(LARGE, short=True).protocol == "MSLB"
     several = way(LARGE, latency=0.001, several=True)
-    assert several.protocol == "MSLB" and "although the limit is 0.001 s" in several.reason
+    assert several.protocol == "MSLB" and "although the limit is 1.0 ms" in several.reason
     assert "although" not in way(LARGE, several=True).reason
 
 

@@ -33,6 +33,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping
 
+from plait.figures import duration
 from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot
 from plait.groups.balance.hot_groups import merge_cooled, spread_hottest
 from plait.groups.balance.proposal import (
@@ -274,7 +275,8 @@ def _relieve(
     relief = sum(weights[g] or 0.0 for move in moves for g in move.groups)
     cost, why = policy.payback * sum(m.forecast.work for m in moves), ""
     if policy.by == "work" and relief * waited < cost:
-        why = f"staying has cost {relief * waited:.3g} s so far, the moves would take {cost:.3g} s"
+        so_far, moving = duration(relief * waited), duration(cost)
+        why = f"staying has cost {so_far} so far, the moves would take {moving}"
     if relief < (policy.least if policy.by == "work" else policy.least_bytes):
         why = f"moving groups would relieve it of {relief:.3g} only"
     takers.done(undo=bool(why))

@@ -7,6 +7,7 @@ it stays as it is.
 
 from __future__ import annotations
 
+from plait.figures import duration
 from plait.groups.balance.cluster import GroupSnapshot, Work
 from plait.groups.balance.proposal import BalanceProposal, several
 from plait.groups.balance.spread import best_spread, whole_work
@@ -55,8 +56,8 @@ def spread_hottest(
         return _stuck(proposal, group, f"{said}; {why}")
     move = proposal.several_move(group, found.processors, found.stream, gain)
     if gain * waited < (needed := policy.payback * move.forecast.work):
-        cost = f"staying has cost {gain * waited:.3g} s so far"
-        proposal.reasons.append(f"{said}; {cost}, spreading it would take {needed:.3g} s")
+        cost = f"staying has cost {duration(gain * waited)} so far"
+        proposal.reasons.append(f"{said}; {cost}, spreading it would take {duration(needed)}")
         return True
     parts = {p: apart[p] for p in group.holders}
     parts |= {p: apart[p] + found.part.total for p in found.processors}

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from plait.adapt.events import Event, EventKind
 from plait.adapt.guard import Bans
+from plait.figures import duration
 from plait.groups.balance.cluster import ClusterSnapshot
 from plait.groups.balance.decide import rebalance
 from plait.groups.balance.move_guard import MoveTrial, MoveVerdict, judge_move
@@ -217,8 +218,8 @@ def context_of(
     for p, time in manager.ended.items():
         if snapshot.time - time < setting.rest:
             busy[p] = (
-                f"its last move ended {snapshot.time - time:.3g} s ago, the least time between "
-                f"two is {setting.rest:g} s"
+                f"its last move ended {duration(snapshot.time - time)} ago, the least time between "
+                f"two is {duration(setting.rest)}"
             )
     for trial in manager.trials:
         busy |= dict.fromkeys(trial.processors, "it is watched after a move")

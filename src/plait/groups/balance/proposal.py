@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from plait.figures import duration
 from plait.groups.balance.cluster import ClusterSnapshot, GroupSnapshot, Work, divided_work
 from plait.groups.balance.policy import BalancePolicy
 from plait.groups.balance.relocation import BalanceDecision, Kind, choose_protocol
@@ -142,7 +143,7 @@ class BalanceProposal:
         until = self.context.banned.get(f"{way} {processor}", -1.0)
         if self.snapshot.time < until:
             more = until - self.snapshot.time
-            return f"moving groups {way} it did not pay, so not for {more:.3g} s more"
+            return f"moving groups {way} it did not pay, so not for {duration(more)} more"
         return None
 
     def receivers(self) -> list[int]:

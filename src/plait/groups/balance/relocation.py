@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
+from plait.figures import duration
 from plait.groups.balance.policy import BalancePolicy
 from plait.groups.moves.cost import Cargo, MoveCosts, MovePrediction, predict_move
 from plait.groups.moves.move import Move, Protocol
@@ -98,9 +99,9 @@ def choose_protocol(
 
     >>> small = Cargo(nbytes=1e6, rows=1e4, rows_work=0.1, match_work=0.2)
     >>> choose_protocol(small, MoveCosts(), BalancePolicy(), 10.0).reason
-    'moving the rows takes 0.0309 s, new rows at both for 20 s 5 s'
+    'moving the rows takes 31 ms, new rows at both for 20 s 5.0 s'
     >>> choose_protocol(small, MoveCosts(), BalancePolicy(latency=0.01), 10.0)[:2]
-    ('PTLB', 'MSLB would pause for 0.0309 s, the limit is 0.01 s')
+    ('PTLB', 'MSLB would pause for 31 ms, the limit is 10 ms')
     """
     found = predict_move(
         cargo, costs, window, sender_height=heights[0], receiver_height=heights[1], purge=purge
@@ -113,19 +114,25 @@ def choose_protocol(
 
     if several:
         late = policy.latency is not None and paused + known > policy.latency
-        longer = f", although the limit is {policy.latency:g} s" if late else ""
-        return mslb(f"only MSLB has several senders or receivers; it pauses {known:.3g} s{longer}")
+        longer = f", although the limit is {duration(policy.latency)}" if late else ""
+        return mslb(
+            f"only MSLB has several senders or receivers; it pauses {duration(known)}{longer}"
+        )
     if short:
         return mslb("the sender is short of memory, and PTLB gives none back for a window")
     if pause is None:
         return _ptlb(found, "the size of the groups is not known")
     if policy.latency is not None and paused + pause > policy.latency:
-        said = f"MSLB would pause for {paused + pause:.3g} s, the limit is {policy.latency:g} s"
-        return _ptlb(found, said)
+        limit = duration(policy.latency)
+        return _ptlb(
+            found, f"MSLB would pause for {duration(paused + pause)}, the limit is {limit}"
+        )
     if extra is None:
         return mslb("the work of the groups is not known")
-    both = f"moving the rows takes {pause:.3g} s, new rows at both for {found.duration:g} s"
-    reason = f"{both} {extra:.3g} s"
+    both = (
+        f"moving the rows takes {duration(pause)}, new rows at both for {duration(found.duration)}"
+    )
+    reason = f"{both} {duration(extra)}"
     return mslb(reason) if pause <= extra else _ptlb(found, reason)
 
 
