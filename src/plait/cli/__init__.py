@@ -1,15 +1,9 @@
 """The `plait` command.
 
-<<<<<<< HEAD
 `app` lists the commands by group. `asking`, `query`, `env` and `delta` have a function for each,
 and `options` has what they share. A command imports what it needs when it runs, so
 `plait --help` is quick. The laboratory uses `entry`, `options` and `show`; nothing else imports
-this package.
-=======
-`app` lists the commands with their options; what each does is in the modules beside it. A command
-imports what it needs when it runs, so `plait --help` is quick. Nothing imports this package. Begin
-with `app`.
->>>>>>> 6e51b5e (Say in every package what it holds, may touch, and where to begin)
+this package. Begin with `app`.
 """
 
 from __future__ import annotations
