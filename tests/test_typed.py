@@ -24,7 +24,7 @@ def test_a_common_column_is_a_key() -> None:
     assert [str(e) for e in question.query.equalities] == ["a.k = b.k", "a.k = c.k"]
     both = plait.join(a=TABLE, b=TABLE).on("k", "v").within("1 second").query
     assert [str(e) for e in both.equalities] == ["a.k = b.k", "a.v = b.v"]
-    with pytest.raises(QueryError, match="a int is no condition; write it as text"):
+    with pytest.raises(QueryError, match="a int is not a condition; write it as text"):
         plait.join(a=TABLE, b=TABLE).on(1)  # type: ignore[arg-type]  # what is refused
 
 

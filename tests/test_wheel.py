@@ -138,6 +138,7 @@ def test_a_release_has_the_product_and_no_laboratory(sdist: Path, wheel: Path) -
         within = {name.partition("/")[2] for name in archive.getnames()} - {""}
     assert {name.partition("/")[0] for name in within} == {
         "LICENSE",
+        "MANIFEST.in",
         "PKG-INFO",
         "README.md",
         "pyproject.toml",
