@@ -97,8 +97,7 @@ def observation(name: str | None) -> str:
 
 def _open_control(session: SparkSession, options: JoinOptions, run: str) -> Control:
     """The control directory of the join; a temporary one is removed when the driver ends."""
-    # A client of Spark Connect does not know the master, and may be on another host.
-    master = "" if is_connect(session) else session.conf.get("spark.master", "") or ""
+    master = _master(session)
     control = Control.of(options.checkpoint, options.name, run, master)
     control.reach()
     atexit.register(control.remove)
@@ -188,3 +187,8 @@ def _finished_columns(
     rows = with_instants(rows, fields)
     rows = with_source_types(rows, read_of(query, processor.aside), frames)
     return rows if late is None else nested(rows, query, late, malformed)
+
+
+def _master(session: SparkSession) -> str:
+    """What runs the session; unknown to clients of Spark Connect, who may be on another host."""
+    return "" if is_connect(session) else session.conf.get("spark.master", "") or ""

@@ -97,7 +97,7 @@ def _fail(folder: Path, text: str) -> None:
 def _mortal() -> Iterator[None]:
     """Die around the steps of a division, if there is an order to."""
     module = rebalance.__dict__
-    ask, repartition = module["ask"], module["_repartition"]
+    ask, repartition = module["request_partitions"], module["_repartition"]
 
     def mortal_ask(*given: Any) -> None:
         ask(*given)
@@ -111,9 +111,9 @@ def _mortal() -> Iterator[None]:
         soon.cancel()
         obey("state-divided")
 
-    steps = {"ask": mortal_ask, "_repartition": mortal_repartition}
+    steps = {"request_partitions": mortal_ask, "_repartition": mortal_repartition}
     module.update(steps)
     try:
         yield
     finally:
-        module.update({"ask": ask, "_repartition": repartition})
+        module.update({"request_partitions": ask, "_repartition": repartition})
