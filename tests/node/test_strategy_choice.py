@@ -47,7 +47,8 @@ def test_estimates_are_near_what_recomputing_finds(shape: str) -> None:
 def test_a_plan_with_the_same_states_has_nothing_to_recompute() -> None:
     run = run_of()
     way = choose_strategy(run.engine, parse_shape(run.query, "(s3 (s2 (s1 s0)))"), DEFAULT)
-    assert way.strategy == "moving-state" and way.reason == "every state of the new plan exists already"
+    assert way.strategy == "moving-state"
+    assert way.reason == "every state of the new plan exists already"
 
 
 def test_two_states_that_meet_and_must_both_be_computed_are_predicted() -> None:
